@@ -1,0 +1,69 @@
+// Package events delivers what happens in the repositories of one PDS.
+package events
+
+import "context"
+
+// Kind of an Event.
+type Kind string
+
+const (
+	// Commit: records were written; Ops tells which.
+	Commit Kind = "Commit"
+	// Gap: events may have been missed (first connect, reconnect without a usable
+	// cursor, since ≠ the rev before, OutdatedCursor, FutureCursor,
+	// ConsumerTooSlow, a commit that does not verify, a commit too big for its
+	// ops). The receiver must compare the whole repository. Rev may be "".
+	Gap Kind = "Gap"
+	// Account: the account's state changed; Active and Status tell how. It is
+	// never a deletion of records.
+	Account Kind = "Account"
+)
+
+// Op is one record change within a commit.
+type Op struct {
+	// Action is create, update or delete, as the event says.
+	Action string
+	// Collection and RKey name the record.
+	Collection, RKey string
+	// CID after the change, "" for a delete.
+	CID string
+}
+
+// Event is something that happened in one repository. Events are hints: they
+// may come late, twice or (a commit that was later lost) without truth behind
+// them. The receiver reads the record.
+type Event struct {
+	Kind Kind
+	// DID of the repository.
+	DID string
+	// Rev after the commit.
+	Rev string
+	// Since is the rev before the commit, "" where the source doesn't tell.
+	Since string
+	// Ops of a Commit, only those of the collections subscribed to. It may be
+	// empty: the repository moved in other collections.
+	Ops []Op
+	// Reason says in a few words why this is a Gap.
+	Reason string
+	// Active and Status of an Account event, in the lexicon's terms.
+	Active bool
+	Status string
+}
+
+// Handler receives the events of one repository, one at a time and in order. It
+// must return soon: it is called on the source's reading goroutine.
+type Handler func(Event)
+
+// Source delivers events of the repositories of one PDS host.
+type Source interface {
+	// Subscribe delivers did's events to h until cancel is called; after cancel
+	// returned h is not called again. A subscription while the source is
+	// connected begins with a Gap.
+	Subscribe(did string, h Handler) (cancel func())
+	// Run connects, delivers and reconnects with backoff until ctx ends. It is
+	// called once.
+	Run(ctx context.Context) error
+	// Connected tells whether the source is receiving now; it is the Streaming
+	// condition.
+	Connected() bool
+}
