@@ -1,0 +1,47 @@
+// Package testpds starts PDSes for tests: the embedded one and the reference
+// PDS from npm. Both give the same Server, so that one test body runs on both.
+package testpds
+
+import "time"
+
+// Options of a PDS for tests. The zero value is one account "alice", no rate
+// limits, default buffers and a data directory that goes with the test.
+type Options struct {
+	// Accounts to create, by the first label of their handle; none: "alice".
+	Accounts []string
+	// RateLimits turns the write-point and request limits on.
+	RateLimits bool
+	// MaxBuffer is the number of events that a slow firehose consumer may lag
+	// before ConsumerTooSlow; 0: the default.
+	MaxBuffer int
+	// Backfill is the window in which a firehose cursor is served without
+	// OutdatedCursor; 0: the default (24 h).
+	Backfill time.Duration
+	// DataDir keeps the data there; "": a directory of the test.
+	DataDir string
+	// Port to listen on, 0: any. Set with DataDir to start again on the same data.
+	Port int
+}
+
+// Server is a running PDS on loopback.
+type Server struct {
+	// URL of the PDS, http://localhost:PORT.
+	URL string
+	// PLCURL is the did:plc directory that knows its accounts; "" where its
+	// accounts need none (the embedded PDS).
+	PLCURL string
+	// AdminPassword for com.atproto.admin.* with HTTP Basic, user "admin".
+	AdminPassword string
+	// Accounts in the order of Options.Accounts.
+	Accounts []Account
+	// Stop ends the server; it is called at the test's end too.
+	Stop func()
+	// Kill ends it without warning (SIGKILL, or the nearest thing).
+	Kill func()
+}
+
+// Account of a test PDS.
+type Account struct {
+	// Handle, DID and Password; the password opens a session.
+	Handle, DID, Password string
+}
