@@ -19,7 +19,7 @@ type Options struct {
 	Backfill time.Duration
 	// DataDir keeps the data there; "": a directory of the test.
 	DataDir string
-	// Port to listen on, 0: any. Set with DataDir to start again on the same data.
+	// Port to listen on. 0: the one that DataDir was served on before, else any.
 	Port int
 }
 
@@ -34,7 +34,12 @@ type Server struct {
 	AdminPassword string
 	// Accounts in the order of Options.Accounts.
 	Accounts []Account
-	// Stop ends the server; it is called at the test's end too.
+	// DataDir holds its data; start again with it in Options.DataDir to continue.
+	DataDir string
+	// Port that it listens on.
+	Port int
+	// Stop ends the server; it is called at the test's end too. A second call,
+	// or one after Kill, does nothing.
 	Stop func()
 	// Kill ends it without warning (SIGKILL, or the nearest thing).
 	Kill func()
