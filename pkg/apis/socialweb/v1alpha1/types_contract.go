@@ -1,0 +1,129 @@
+package v1alpha1
+
+// ContractState is what the composer wants of a contract.
+// +enum
+type ContractState string
+
+const (
+	// ContractStaged declares a contract without asking for it: no
+	// ComputeContract exists and no request for proposals is sent.
+	ContractStaged ContractState = "Staged"
+	// ContractRequested asks for the contract: a ComputeContract exists for it.
+	ContractRequested ContractState = "Requested"
+	// ContractReleased gives the contract back.
+	ContractReleased ContractState = "Released"
+)
+
+// ContractPhase is what became of a contract.
+// +enum
+type ContractPhase string
+
+const (
+	// ContractPhaseStaged says that the contract is declared only.
+	ContractPhaseStaged ContractPhase = "Staged"
+	// ContractPhaseRequesting says that a bidder is being looked for.
+	ContractPhaseRequesting ContractPhase = "Requesting"
+	// ContractPhaseDeployed says that a bidder holds the contract.
+	ContractPhaseDeployed ContractPhase = "Deployed"
+	// ContractPhaseReleasing says that the contract is being given back.
+	ContractPhaseReleasing ContractPhase = "Releasing"
+	// ContractPhaseReleased says that the contract was given back. It is final
+	// until the contract is staged again.
+	ContractPhaseReleased ContractPhase = "Released"
+	// ContractPhaseFailed says that no bidder fulfilled the contract. It is final
+	// until the contract is staged again.
+	ContractPhaseFailed ContractPhase = "Failed"
+)
+
+// Contract declares one contract of a deployment. All of it is published in the
+// record: nothing secret belongs here, see spec.secrets.
+type Contract struct {
+	// name of the contract, unique within the deployment: a DNS-1123 label (lower
+	// case letters, digits and '-', at most 63 characters).
+	// +required
+	Name string `json:"name"`
+	// state that is wanted: Staged (the default) declares the contract and sends
+	// nothing, Requested looks for a bidder, Released gives the contract back.
+	// +optional
+	// +default="Staged"
+	State ContractState `json:"state,omitempty"`
+	// vmName is the name that the guest shall have, at most 253 bytes: a DNS-1123
+	// subdomain.
+	// +optional
+	VMName string `json:"vmName,omitempty"`
+	// bidderDids are the accounts (DIDs) whose bids are considered. Empty: anyone's.
+	// At most 64, each at most 2048 bytes, none twice.
+	// +optional
+	// +listType=atomic
+	BidderDIDs []string `json:"bidderDids,omitempty"`
+	// denyBidderDids are the accounts (DIDs) whose bids are refused. At most 64,
+	// each at most 2048 bytes, none twice, none that is in bidderDids.
+	// +optional
+	// +listType=atomic
+	DenyBidderDIDs []string `json:"denyBidderDids,omitempty"`
+	// sshAuthorizedKeys are public keys, in the form of a line of an
+	// authorized_keys file, that may log in to the guest. At most 64, each at most
+	// 8192 bytes.
+	// +optional
+	// +listType=atomic
+	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
+	// userData is handed to the guest at its first start (cloud-init), at most
+	// 65536 bytes. It is public: everybody can read it in the record.
+	// +optional
+	UserData string `json:"userData,omitempty"`
+	// policy is the name of the policy that chooses among the bids, at most 253
+	// bytes. Empty: the fulfiller's own.
+	// +optional
+	Policy string `json:"policy,omitempty"`
+	// policyArgs are the arguments of the policy, in order: at most 64 strings,
+	// each at most 1024 bytes. What they mean is the policy's affair.
+	// +optional
+	// +listType=atomic
+	PolicyArgs []string `json:"policyArgs,omitempty"`
+	// vmReadyTimeoutSec is how long the guest may take to become ready, in
+	// seconds, 1 to 86400. Absent: the fulfiller's own limit.
+	// +optional
+	VMReadyTimeoutSec *int32 `json:"vmReadyTimeoutSec,omitempty"`
+}
+
+// ContractStatus is what became of one declared contract. It is published in the
+// record.
+type ContractStatus struct {
+	// name of the contract in spec.contracts.
+	// +required
+	Name string `json:"name"`
+	// phase of the contract: Staged, Requesting, Deployed, Releasing, Released or
+	// Failed.
+	// +optional
+	Phase ContractPhase `json:"phase,omitempty"`
+	// winner is the account (DID) of the bidder that holds the contract.
+	// +optional
+	Winner string `json:"winner,omitempty"`
+	// receipt is the at-uri of the record in which the bidder confirms the
+	// contract.
+	// +optional
+	Receipt string `json:"receipt,omitempty"`
+	// message says in words what the phase doesn't, at most 1024 bytes.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// ContractSecret names the Secret of one contract. It is never published.
+type ContractSecret struct {
+	// contract is the name of the contract in spec.contracts.
+	// +required
+	Contract string `json:"contract"`
+	// secretRef is the Secret whose data the guest gets.
+	// +required
+	SecretRef SecretReference `json:"secretRef"`
+}
+
+// SecretReference names a Secret.
+type SecretReference struct {
+	// name of the Secret.
+	// +required
+	Name string `json:"name"`
+	// namespace of the Secret. Empty: the fulfiller's own namespace.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
