@@ -10,7 +10,9 @@ type Record struct {
 	CID string
 	// Value is the record in the atproto data model (package atdata of indigo):
 	// strings, bools, int64, nil, []any, map[string]any, CIDLink, Bytes, Blob.
-	// Unknown fields are kept.
+	// Unknown fields are kept. It is nil where the record's bytes are what the
+	// CID says but no data of the atproto model (a float, an integer over 64
+	// bits, no map at all): such a record exists and is invalid.
 	Value map[string]any
 }
 

@@ -1,0 +1,168 @@
+package atproto
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+)
+
+// BudgetOptions of a host's Budget. The zero value sets no limit of our own and
+// honours the PDS's.
+type BudgetOptions struct {
+	// Rate is how many requests a second we allow ourselves, 0: no limit. A
+	// hosted PDS allows 3,000 in 5 minutes (10 a second) from one address.
+	Rate float64
+	// Burst is how many may be sent at once; 0: as many as Rate gives in 10
+	// seconds.
+	Burst int
+	// MaxWait is how long a request waits for its turn before it is refused with
+	// a RateLimitError; 0: a second.
+	MaxWait time.Duration
+	// Clock; nil: the real one.
+	Clock clock.WithTicker
+}
+
+// Budget limits the requests of this process to one PDS host. All clients and
+// event sources of the host share it, so that many workspaces on one hosted PDS
+// don't use up the limit of our address: after a 429 everyone pauses until the
+// PDS's reset, and is told so at once instead of asking again.
+type Budget struct {
+	host    string
+	clock   clock.WithTicker
+	limiter *rate.Limiter
+	maxWait time.Duration
+
+	mu sync.Mutex // guards the fields below
+	// paused is when the host may be asked again.
+	paused time.Time
+	// accounts holds what the PDS said about each account's writes.
+	accounts map[string]*WritePoints
+}
+
+// WritePoints is what a PDS last said about an account's write limit.
+type WritePoints struct {
+	// Limit and Left of the tightest window, in the PDS's points (reference PDS:
+	// create 3, put 2, delete 1, also for a put whose swap fails).
+	Limit, Left int
+	// Reset is when the window starts anew.
+	Reset time.Time
+	// paused is when this account may write again after a 429.
+	paused time.Time
+}
+
+// NewBudget makes the budget of a host, a base URL as Repo.Host gives it.
+func NewBudget(host string, o BudgetOptions) *Budget {
+	b := &Budget{host: host, clock: o.Clock, maxWait: o.MaxWait, accounts: map[string]*WritePoints{}}
+	if b.clock == nil {
+		b.clock = clock.RealClock{}
+	}
+	if b.maxWait <= 0 {
+		b.maxWait = time.Second
+	}
+	if o.Rate > 0 {
+		burst := o.Burst
+		if burst <= 0 {
+			burst = max(1, int(o.Rate*10))
+		}
+		b.limiter = rate.NewLimiter(rate.Limit(o.Rate), burst)
+	}
+	return b
+}
+
+// Host whose budget it is.
+func (b *Budget) Host() string { return b.host }
+
+// PausedUntil is when the host may be asked again after a 429; zero when it may
+// be asked now.
+func (b *Budget) PausedUntil() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.clock.Now().Before(b.paused) {
+		return b.paused
+	}
+	return time.Time{}
+}
+
+// WritePoints tells what the PDS said about the account's write limit with its
+// last answer; false where it says nothing or the window has passed.
+func (b *Budget) WritePoints(did string) (WritePoints, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.accounts[did]
+	if p == nil || p.Limit == 0 || !b.clock.Now().Before(p.Reset) {
+		return WritePoints{}, false
+	}
+	return *p, true
+}
+
+// acquire waits for the turn of c, shortly, or refuses it with a RateLimitError.
+func (b *Budget) acquire(ctx context.Context, c *call) error {
+	now := b.clock.Now()
+	if until := b.blockedUntil(c, now); now.Before(until) {
+		return b.refuse(until.Sub(now))
+	}
+	if b.limiter == nil {
+		return nil
+	}
+	r := b.limiter.ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait > b.maxWait {
+		r.CancelAt(now)
+		return b.refuse(wait)
+	}
+	if err := sleep(ctx, b.clock, wait); err != nil {
+		r.CancelAt(b.clock.Now())
+		return fmt.Errorf("%w: waiting for the request budget of %s: %w", ErrUnavailable, b.host, err)
+	}
+	return nil
+}
+
+func (b *Budget) blockedUntil(c *call, now time.Time) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	until := b.paused
+	if c.write {
+		if p := b.accounts[c.did]; p != nil && p.paused.After(until) {
+			until = p.paused
+		}
+	}
+	return until
+}
+
+func (b *Budget) refuse(wait time.Duration) error {
+	return &RateLimitError{Host: b.host, RetryAfter: max(wait, time.Second), Local: true}
+}
+
+// observe learns from an answer. A 429 to a write pauses the account's writes,
+// one to a login nothing (PasswordAuth holds off itself), any other the host.
+func (b *Budget) observe(c *call, status int, h http.Header) {
+	limit, left, limited := rateLimitOf(h)
+	if status != http.StatusTooManyRequests && !(limited && c.write) {
+		return
+	}
+	now := b.clock.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case c.write:
+		p := b.accounts[c.did]
+		if p == nil {
+			p = &WritePoints{}
+			b.accounts[c.did] = p
+		}
+		if reset, ok := rateLimitReset(h, now); ok && limited {
+			p.Limit, p.Left, p.Reset = limit, left, reset
+		}
+		if status == http.StatusTooManyRequests {
+			p.paused = now.Add(retryAfter(h, now))
+		}
+	case !strings.HasPrefix(c.method.String(), "com.atproto.server."):
+		b.paused = now.Add(retryAfter(h, now))
+	}
+}

@@ -1,0 +1,35 @@
+package atproto
+
+import (
+	"net/http"
+	"time"
+)
+
+// NewTransport makes the HTTP transport for PDSes: connections are kept and
+// reused, every phase is bounded, and, unless allowPrivate, private addresses
+// are refused (NewDialer). It uses no proxy: behind one the address check would
+// see the proxy's address alone.
+func NewTransport(allowPrivate bool) *http.Transport {
+	return &http.Transport{
+		DialContext:            NewDialer(allowPrivate).DialContext,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    32,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    5 * time.Second,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// NewHTTPClient is an HTTP client over NewTransport that follows no redirect: a
+// PDS has one base URL, and a redirected write could be sent twice or elsewhere.
+// Timeouts are set for each call by its context.
+func NewHTTPClient(allowPrivate bool) *http.Client {
+	return &http.Client{
+		Transport: NewTransport(allowPrivate),
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
+}
