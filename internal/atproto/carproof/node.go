@@ -43,7 +43,7 @@ func (b *Blocks) load(c cid.Cid, height int) (*node, error) {
 			return nil, fmt.Errorf("%w: node %s: prefix length", ErrInvalid, c)
 		}
 		key := append(bytes.Clone(prev[:e.PrefixLen]), e.KeySuffix...)
-		if !mst.IsValidKey(key) || bytes.Compare(key, prev) <= 0 {
+		if !validKey(key) || bytes.Compare(key, prev) <= 0 {
 			return nil, fmt.Errorf("%w: node %s: key out of order", ErrInvalid, c)
 		}
 		h := mst.HeightForKey(key)
@@ -96,4 +96,10 @@ func (n *node) child(key []byte) (child, found *cid.Cid) {
 		child = n.entries[i].right
 	}
 	return child, nil
+}
+
+// validKey: "collection/rkey", both not empty.
+func validKey(key []byte) bool {
+	collection, rkey, ok := bytes.Cut(key, []byte("/"))
+	return ok && mst.IsValidKey(key) && len(collection) > 0 && len(rkey) > 0 && !bytes.Contains(rkey, []byte("/"))
 }

@@ -12,7 +12,7 @@ import (
 // proves that there is none. ErrMissingBlock: the CAR proves neither.
 func (b *Blocks) Lookup(root cid.Cid, path string) (*cid.Cid, error) {
 	key := []byte(path)
-	if !mst.IsValidKey(key) {
+	if !validKey(key) {
 		return nil, fmt.Errorf("%w: %q is no key", ErrInvalid, path)
 	}
 	want := mst.HeightForKey(key)
