@@ -1,0 +1,24 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// listen takes a port on 127.0.0.1. flag names what to change where the port is
+// taken.
+func listen(ctx context.Context, port int, flag string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("port %d of 127.0.0.1 is taken: end what uses it, or choose another with %s (0: any free one)", port, flag)
+	case err != nil:
+		return nil, fmt.Errorf("port %d: %w", port, err)
+	}
+	return l, nil
+}

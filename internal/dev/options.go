@@ -1,0 +1,99 @@
+package dev
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// DefaultPort of the API server.
+	DefaultPort = 7443
+	// DefaultPDSPort of the embedded PDS.
+	DefaultPDSPort = 2583
+	// DefaultDataDir is relative to where the process was started.
+	DefaultDataDir = ".infra"
+)
+
+// Options of dev. NewOptions makes good ones.
+type Options struct {
+	// DataDir holds everything that is kept.
+	DataDir string
+	// Port of the API server on 127.0.0.1; 0: any free one.
+	Port int
+	// PDSPort of the embedded PDS on 127.0.0.1; 0: any free one.
+	PDSPort int
+	// Workspaces opens the door /clusters/<workspace>/….
+	Workspaces bool
+
+	// PDS is the base URL of a PDS to use in place of the embedded one.
+	PDS string
+	// Identifier (a handle or a DID) of the account at PDS.
+	Identifier string
+	// PasswordFile holds the account's password, or an app password.
+	PasswordFile string
+
+	// Out gets the start steps.
+	Out io.Writer
+	// Clock for times that are shown and certificates that expire.
+	Clock clock.PassiveClock
+	// Ready is called once, when the server is ready. Nil: nobody wants to know.
+	Ready func(Info)
+}
+
+// Info tells where the parts of a running dev are.
+type Info struct {
+	// Server is the base URL of the API server.
+	Server string
+	// Kubeconfig is the path of the admin's kubeconfig.
+	Kubeconfig string
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{
+		DataDir: DefaultDataDir,
+		Port:    DefaultPort,
+		PDSPort: DefaultPDSPort,
+		Out:     os.Stdout,
+		Clock:   clock.RealClock{},
+	}
+}
+
+// AddFlags binds the options to flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Directory that holds everything that is kept. One process can use it at a time.")
+	fs.IntVar(&o.Port, "secure-port", o.Port, "Port of the API server on 127.0.0.1. 0: any free one.")
+	fs.IntVar(&o.PDSPort, "pds-port", o.PDSPort, "Port of the embedded PDS on 127.0.0.1. 0: any free one.")
+	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces, "Serve /clusters/<workspace>/apis/… too.")
+	fs.StringVar(&o.PDS, "pds", o.PDS, "Base URL of a PDS to use in place of the embedded one. Needs --identifier and --password-file.")
+	fs.StringVar(&o.Identifier, "identifier", o.Identifier, "Handle or DID of the account at --pds.")
+	fs.StringVar(&o.PasswordFile, "password-file", o.PasswordFile, "File with the password, or an app password, of the account at --pds.")
+}
+
+// Validate tells everything that is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.DataDir == "" {
+		errs = append(errs, errors.New("--data-dir must not be empty"))
+	}
+	for flag, port := range map[string]int{"--secure-port": o.Port, "--pds-port": o.PDSPort} {
+		if port < 0 || port > 65535 {
+			errs = append(errs, fmt.Errorf("%s %d is not a port", flag, port))
+		}
+	}
+	given := 0
+	for _, s := range []string{o.PDS, o.Identifier, o.PasswordFile} {
+		if s != "" {
+			given++
+		}
+	}
+	if given != 0 && given != 3 {
+		errs = append(errs, errors.New("--pds, --identifier and --password-file go together"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,106 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+
+	infraserver "socialweb.computer/infra-apiserver/pkg/apiserver"
+)
+
+// Run starts everything, tells its steps, and serves until ctx ends; it then
+// ends everything in the reverse order and returns nil. An error means that a
+// part didn't start, or ended by itself.
+func Run(ctx context.Context, o *Options) (err error) {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	steps := NewSteps(o.Out, o.Clock)
+
+	lock, err := AcquireLock(o.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+
+	// Taken first: a port that isn't free is the likeliest fault, and should not
+	// cost the start of everything else.
+	l, err := listen(ctx, o.Port, "--secure-port")
+	if err != nil {
+		return err
+	}
+	defer l.Close() //nolint:errcheck // the server has closed it in most cases
+
+	var etcd *Etcd
+	if err := steps.Do(ctx, "etcd", func(ctx context.Context) (string, error) {
+		etcd, err = StartEtcd(ctx, filepath.Join(o.DataDir, "etcd"))
+		if err != nil {
+			return "", err
+		}
+		return etcd.Endpoint(), nil
+	}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, etcd.Close()) }()
+
+	return serve(ctx, o, steps, etcd, l)
+}
+
+// serve runs the API server over what it needs.
+func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, l net.Listener) error {
+	info := Info{
+		Server:     "https://" + l.Addr().String(),
+		Kubeconfig: filepath.Join(o.DataDir, "admin.kubeconfig"),
+	}
+	var pki PKI
+	if err := steps.Do(ctx, "certificates", func(context.Context) (string, error) {
+		var err error
+		if pki, err = EnsurePKI(filepath.Join(o.DataDir, "pki"), o.Clock); err != nil {
+			return "", err
+		}
+		return info.Kubeconfig, WriteKubeconfig(info.Kubeconfig, info.Server, pki)
+	}); err != nil {
+		return err
+	}
+
+	// The server's own context: it must end before etcd does, also when a later
+	// step fails.
+	serverCtx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	if err := steps.Do(ctx, "API server", func(ctx context.Context) (string, error) {
+		s, err := newServer(etcd.Endpoint(), l, pki, o)
+		if err != nil {
+			close(ended)
+			return "", err
+		}
+		go func() {
+			defer close(ended)
+			ended <- s.Run(serverCtx)
+		}()
+		return info.Server, started(ctx, s, ended)
+	}); err != nil {
+		stop()
+		for range ended { // wait until the server is gone
+		}
+		return err
+	}
+	defer stop()
+
+	steps.Done(fmt.Sprintf("kubectl --kubeconfig %s get infras", info.Kubeconfig))
+	if o.Ready != nil {
+		o.Ready(info)
+	}
+	if err := <-ended; err != nil {
+		return fmt.Errorf("API server: %w", err)
+	}
+	if ctx.Err() == nil {
+		return errors.New("API server: ended by itself")
+	}
+	return nil
+}
+
+func started(ctx context.Context, s *infraserver.Server, ended <-chan error) error {
+	return waitReady(ctx, s.GenericAPIServer.LoopbackClientConfig, ended)
+}

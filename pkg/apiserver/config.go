@@ -1,0 +1,112 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/klog/v2"
+
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	"socialweb.computer/infra-apiserver/pkg/registry"
+	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/atprotorepo"
+	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/deployment"
+)
+
+// Config of the server: the generic part and ours.
+type Config struct {
+	GenericConfig *genericapiserver.RecommendedConfig
+	ExtraConfig   ExtraConfig
+}
+
+// ExtraConfig is what this server has beyond a generic one.
+type ExtraConfig struct {
+	// Storage of the objects.
+	Storage Storage
+	// Workspaces opens the door /clusters/<workspace>/….
+	Workspaces bool
+}
+
+type completedConfig struct {
+	generic genericapiserver.CompletedConfig
+	extra   *ExtraConfig
+}
+
+// CompletedConfig can be made by Config.Complete alone.
+type CompletedConfig struct{ *completedConfig }
+
+// Server is the API server, installed and not yet run.
+type Server struct {
+	GenericAPIServer *genericapiserver.GenericAPIServer
+}
+
+// Run serves until ctx ends, then drains and returns.
+func (s *Server) Run(ctx context.Context) error {
+	return s.GenericAPIServer.PrepareRun().RunWithContext(ctx)
+}
+
+// Complete fills in what wasn't set. It changes the receiver.
+func (c *Config) Complete() CompletedConfig {
+	storage := c.ExtraConfig.Storage
+	c.GenericConfig.RESTOptionsGetter = optionsGetter{c.GenericConfig.RESTOptionsGetter, storage}
+	c.GenericConfig.AddHealthChecks(checker{"ingest", storage.Healthz})
+	c.GenericConfig.AddReadyzChecks(checker{"repositories", storage.Ready})
+
+	build, open := c.GenericConfig.BuildHandlerChainFunc, c.ExtraConfig.Workspaces
+	c.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, cfg *genericapiserver.Config) http.Handler {
+		return withWorkspace(build(h, cfg), open, cfg.Serializer)
+	}
+	return CompletedConfig{&completedConfig{c.GenericConfig.Complete(), &c.ExtraConfig}}
+}
+
+// New installs the API group into a new server.
+func (c completedConfig) New() (*Server, error) {
+	s, err := c.generic.New("infra-apiserver", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("API server: %w", err)
+	}
+	resources := map[string]rest.Storage{}
+	for _, kind := range []registry.Kind{deployment.Infra(), deployment.EphemeralInfra(), atprotorepo.Kind()} {
+		main, status, err := registry.NewREST(kind, Scheme, c.generic.RESTOptionsGetter)
+		if err != nil {
+			return nil, fmt.Errorf("API server: %s: %w", kind.Resource.Resource, err)
+		}
+		resources[kind.Resource.Resource], resources[kind.Resource.Resource+"/status"] = main, status
+	}
+	group := genericapiserver.NewDefaultAPIGroupInfo(socialweb.GroupName, Scheme, metav1.ParameterCodec, Codecs)
+	group.NegotiatedSerializer = textCodecs{Codecs}
+	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = resources
+	if err := s.InstallAPIGroup(&group); err != nil {
+		return nil, fmt.Errorf("API server: %w", err)
+	}
+	if err := s.AddPostStartHook("storage", c.runStorage); err != nil {
+		return nil, fmt.Errorf("API server: %w", err)
+	}
+	return &Server{s}, nil
+}
+
+// runStorage is the storage's own work, from the server's start to its end.
+func (c completedConfig) runStorage(hook genericapiserver.PostStartHookContext) error {
+	go func() {
+		if err := c.extra.Storage.Run(hook); err != nil && hook.Err() == nil {
+			klog.FromContext(hook).Error(err, "The storage ended")
+		}
+	}()
+	return nil
+}
+
+// checker is a health check with a name.
+type checker struct {
+	name  string
+	check func() error
+}
+
+// Name implements healthz.HealthChecker.
+func (c checker) Name() string { return c.name }
+
+// Check implements healthz.HealthChecker.
+func (c checker) Check(*http.Request) error { return c.check() }

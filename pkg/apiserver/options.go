@@ -1,0 +1,125 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	basecompatibility "k8s.io/component-base/compatibility"
+
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// EtcdPrefix is where everything of ours lies in etcd unless --etcd-prefix says
+// otherwise.
+const EtcdPrefix = "/registry/" + socialweb.GroupName
+
+// Options of the server, as they come from flags.
+type Options struct {
+	// Recommended are those of every aggregated API server. Any part may be nil,
+	// which leaves that feature out.
+	Recommended *genericoptions.RecommendedOptions
+	// Workspaces opens the door /clusters/<workspace>/….
+	Workspaces bool
+	// AlternateDNS names, beside localhost, that a self-signed certificate is
+	// for, where no certificate is given.
+	AlternateDNS []string
+	// Modify changes the generic config after the options were applied to it. It
+	// is how dev puts its own authentication in. Nil: nothing to change.
+	Modify func(*genericapiserver.RecommendedConfig) error
+
+	components basecompatibility.ComponentGlobalsRegistry
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	o := &Options{
+		Recommended: genericoptions.NewRecommendedOptions(EtcdPrefix, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
+		components:  registerComponents(),
+	}
+	o.Recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: socialweb.GroupName})
+	return o
+}
+
+// AddFlags binds the options to flags. The names are those of every Kubernetes
+// API server.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.Recommended.AddFlags(fs)
+	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces,
+		"Serve /clusters/<workspace>/apis/… too, to everybody whom the server authorizes. Off: the default workspace at /apis/… alone.")
+	o.components.AddFlags(fs)
+}
+
+// SetGlobals makes the flags of versions and feature gates take effect in the
+// process. It comes once, after the flags were parsed and before Config.
+func (o *Options) SetGlobals() error { return o.components.Set() }
+
+// Validate tells everything that is wrong with the options.
+func (o *Options) Validate() error {
+	return utilerrors.NewAggregate(append(o.Recommended.Validate(), o.components.Validate()...))
+}
+
+// Config applies the options.
+func (o *Options) Config() (*Config, error) {
+	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", o.AlternateDNS, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return nil, fmt.Errorf("self-signed certificate: %w", err)
+	}
+	c := genericapiserver.NewRecommendedConfig(Codecs)
+	describe(c)
+	// Before ApplyTo, which reads both.
+	c.FeatureGate = o.components.FeatureGateFor(basecompatibility.DefaultKubeComponent)
+	c.EffectiveVersion = o.components.EffectiveVersionFor(component)
+	if err := o.Recommended.ApplyTo(c); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	if o.Modify != nil {
+		if err := o.Modify(c); err != nil {
+			return nil, err
+		}
+	}
+	return &Config{GenericConfig: c, ExtraConfig: ExtraConfig{Storage: etcdStorage{}, Workspaces: o.Workspaces}}, nil
+}
+
+// NewServer makes the server that the options describe.
+func (o *Options) NewServer() (*Server, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	config, err := o.Config()
+	if err != nil {
+		return nil, err
+	}
+	s, err := config.Complete().New()
+	if err != nil {
+		return nil, err
+	}
+	informers := config.GenericConfig.SharedInformerFactory
+	if informers == nil {
+		return s, nil
+	}
+	// The informers are those of the host cluster: of admission and of priority
+	// and fairness.
+	if err := s.GenericAPIServer.AddPostStartHook("host-informers", func(hook genericapiserver.PostStartHookContext) error {
+		informers.Start(hook.Done())
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("API server: %w", err)
+	}
+	return s, nil
+}
+
+// Run serves until ctx ends.
+func (o *Options) Run(ctx context.Context) error {
+	s, err := o.NewServer()
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}

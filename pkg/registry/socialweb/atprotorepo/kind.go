@@ -1,0 +1,43 @@
+// Package atprotorepo describes the kind AtprotoRepo to the registry.
+package atprotorepo
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/validation"
+	"socialweb.computer/infra-apiserver/pkg/registry"
+)
+
+// Kind is AtprotoRepo.
+func Kind() registry.Kind {
+	return registry.Kind{
+		Resource:   socialweb.Resource("atprotorepos"),
+		Singular:   socialweb.Resource("atprotorepo"),
+		ShortNames: []string{socialweb.ShortNameAtprotoRepo},
+		Categories: []string{socialweb.CategorySocialweb},
+		Version:    v1alpha1.SchemeGroupVersion,
+		New:        func() runtime.Object { return &socialweb.AtprotoRepo{} },
+		NewList:    func() runtime.Object { return &socialweb.AtprotoRepoList{} },
+		Spec:       func(o runtime.Object) any { return &repo(o).Spec },
+		SetSpec:    func(to, from runtime.Object) { repo(from).Spec.DeepCopyInto(&repo(to).Spec) },
+		SetStatus: func(to, from runtime.Object) {
+			repo(to).Status = socialweb.AtprotoRepoStatus{}
+			if from != nil {
+				repo(from).Status.DeepCopyInto(&repo(to).Status)
+			}
+		},
+		Validate: func(o runtime.Object) field.ErrorList { return validation.ValidateAtprotoRepoCreate(repo(o)) },
+		ValidateUpdate: func(o, old runtime.Object) field.ErrorList {
+			return validation.ValidateAtprotoRepoUpdate(repo(o), repo(old))
+		},
+		ValidateStatusUpdate: func(o, old runtime.Object) field.ErrorList {
+			return validation.ValidateAtprotoRepoStatusUpdate(repo(o), repo(old))
+		},
+		Columns: columns,
+	}
+}
+
+func repo(o runtime.Object) *socialweb.AtprotoRepo { return o.(*socialweb.AtprotoRepo) }
