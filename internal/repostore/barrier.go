@@ -1,0 +1,97 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/warning"
+)
+
+// barrier makes the views of the request's workspace at least as new as its
+// repositories are now (I7). It is skipped without a workspace (internal callers)
+// and for the wildcard.
+func (h *Hub) barrier(ctx context.Context) error {
+	ws, ok := WorkspaceFrom(ctx)
+	if !ok || ws == AllWorkspaces {
+		return nil
+	}
+	if err := h.mountsLoaded(); err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, m := range h.mountsIn(ws) {
+		g.Go(func() error { return h.staleOr(ctx, m, m.barrier(gctx)) })
+	}
+	return g.Wait()
+}
+
+// staleOr turns the failure of a repository into a warning where its owner
+// prefers a stale answer to none.
+func (h *Hub) staleOr(ctx context.Context, m *mount, err error) error {
+	if err == nil {
+		return nil
+	}
+	if m.StaleReads && ctx.Err() == nil {
+		warning.AddWarning(ctx, "", fmt.Sprintf("AtprotoRepo %q is unavailable; this answer shows it at rev %q or later", m.Name, m.progress.knownRev()))
+		return nil
+	}
+	return fmt.Errorf("AtprotoRepo %q (%s at %s): %w", m.Name, m.Repo.DID(), m.Repo.Host(), err)
+}
+
+// barrier brings this repository's views up to its head.
+func (m *mount) barrier(ctx context.Context) error {
+	if m.Access == AccessNone {
+		return nil
+	}
+	return m.heads.do(ctx, func(ctx context.Context) error {
+		head, err := m.Repo.LatestCommit(ctx)
+		m.answered(head.Rev, err)
+		if err != nil {
+			return err
+		}
+		return m.reach(ctx, head.Rev)
+	})
+}
+
+// reach returns when every change up to rev is in the views: it gives the event
+// source a moment (an idle PDS announces late), then compares the repository.
+func (m *mount) reach(ctx context.Context, rev string) error {
+	if m.progress.reached(rev) {
+		return nil
+	}
+	if m.Source != nil && m.Source.Connected() && m.progress.wait(ctx, m.hub.clock, rev, m.hub.eventWait) {
+		return nil
+	}
+	return m.resync(ctx, rev)
+}
+
+// cacheStorage is what the Cacher reads from: the stock store, whose "current
+// resource version" is the barrier's. Its reflector's lists and watches touch no
+// PDS, so the cache becomes ready, and stays so, whatever the repositories do.
+type cacheStorage struct {
+	storage.Interface
+	hub *Hub
+}
+
+// GetCurrentResourceVersion runs the barrier, then answers etcd's revision.
+func (c cacheStorage) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
+	if err := c.hub.barrier(ctx); err != nil {
+		return 0, readError(err)
+	}
+	return c.Interface.GetCurrentResourceVersion(ctx)
+}
+
+// readError maps a failed read: whatever the PDS answered, it is never the
+// object's absence.
+func readError(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if ae := ToAPIError(err, noResource, ""); ae != nil {
+		return ae
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// Create makes an object, and its record where it is bound to a repository.
+func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	ref, err := s.ref(key)
+	if err != nil {
+		return err
+	}
+	if version, err := s.versioner.ObjectResourceVersion(obj); err == nil && version != 0 {
+		return storage.ErrResourceVersionSetOnCreate
+	}
+	if ttl != 0 {
+		return s.fail(ErrTTL, ref)
+	}
+	// As the stock store does: the caller's object loses its version.
+	if err := s.versioner.PrepareObjectForStorage(obj); err != nil {
+		return fmt.Errorf("prepare object for storage: %w", err)
+	}
+	if out == nil {
+		out = s.mapper.New()
+	}
+	return s.fail(s.create(ctx, ref, obj.DeepCopyObject(), out), ref)
+}
+
+func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Object) error {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	if s.annotated {
+		s.annotate(accessor, ref.workspace)
+	}
+	if s.mapper.ManagesGeneration() {
+		accessor.SetGeneration(1)
+	}
+	m, uri, follow, err := s.bind(ref, obj)
+	if err != nil {
+		return err
+	}
+	for i := range attempts {
+		sn, err := s.look(ctx, ref, "")
+		if err != nil {
+			return err
+		}
+		if sn.there() {
+			if sn, err = s.current(ctx, ref); err != nil { // its record may be gone
+				return err
+			}
+		}
+		if sn.there() {
+			return storage.NewKeyExistsError(s.keys.view(ref), 0)
+		}
+		done := again
+		switch {
+		case m == nil:
+			done, err = s.createPrivate(ctx, ref, obj, out)
+		case follow:
+			done, err = s.createFollowing(ctx, ref, m, uri, obj, out)
+		case sn.intent != nil:
+			err = s.ingest(ctx, m, uri.Key, ingestOptions{wait: true})
+		default:
+			done, err = s.createRecord(ctx, ref, m, uri, obj, out)
+		}
+		if done == finished || err != nil {
+			return err
+		}
+		if err := s.pause(ctx, i); err != nil {
+			return err
+		}
+	}
+	return s.contended(ref)
+}
+
+func (s *Store) createPrivate(ctx context.Context, ref objectRef, obj, out runtime.Object) (outcome, error) {
+	s.mapper.SetRecordStatus(obj, nil)
+	err := s.putView(ctx, ref, view{}, obj, stamp{}, guard{}, out)
+	if errors.Is(err, errMoved) {
+		return again, nil
+	}
+	return finished, err
+}
+
+func (s *Store) createRecord(ctx context.Context, ref objectRef, m *mount, uri recordURI, obj, out runtime.Object) (outcome, error) {
+	done, err := s.try(ctx, publicWrite{op: opCreate, ref: ref, mount: m, uri: uri, obj: obj, direction: Created}, out)
+	if done == finished || err != nil {
+		return finished, err
+	}
+	// A record that exists but is detached is served by no object.
+	detached, err := s.isDetached(ctx, ref.workspace, uri)
+	if err != nil {
+		return finished, err
+	}
+	if detached {
+		return finished, storage.NewKeyExistsError(s.keys.view(ref), 0)
+	}
+	return again, nil
+}
+
+// createFollowing makes an object of a record that exists: it pulls.
+func (s *Store) createFollowing(ctx context.Context, ref objectRef, m *mount, uri recordURI, obj, out runtime.Object) (outcome, error) {
+	if id, err := s.identityOf(ctx, ref.workspace, uri); err != nil {
+		return finished, err
+	} else if id != nil {
+		return finished, fmt.Errorf("%w: %s is served as %q already", ErrBinding, uri, id.Name)
+	}
+	sn, err := s.look(ctx, ref, uri.did)
+	if err != nil {
+		return finished, err
+	}
+	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
+	m.answered(commit.Rev, err)
+	if err != nil {
+		return finished, err
+	}
+	if rec == nil {
+		return finished, fmt.Errorf("%w: %s; create it first, or leave spec.record.uri out to publish one", ErrNoSuchRecord, uri)
+	}
+	st := stamp{URI: uri.String()}
+	if err := s.pull(obj, &st, rec, commit.Rev); err != nil {
+		return finished, err
+	}
+	g := guard{fenced: true, did: uri.did, fence: sn.fence, newIdentity: true}
+	err = s.putView(ctx, ref, view{}, obj, st, g, out, s.attachOp(ref.workspace, uri))
+	if errors.Is(err, errMoved) {
+		return again, nil
+	}
+	return finished, err
+}
+
+// bind decides in which repository obj's record lies, and writes that into it. A
+// nil mount is an object without a record; follow tells that the record exists.
+func (s *Store) bind(ref objectRef, obj runtime.Object) (m *mount, uri recordURI, follow bool, err error) {
+	b := s.mapper.Binding(obj)
+	if b.RepoName == "" {
+		if m = s.hub.defaultMount(ref.workspace); m == nil {
+			return nil, recordURI{}, false, s.hub.mountsLoaded()
+		}
+		b.RepoName = m.Name
+		s.mapper.SetBinding(obj, b)
+	} else if m = s.hub.mountNamed(ref.workspace, b.RepoName); m == nil {
+		if err := s.hub.mountsLoaded(); err != nil {
+			return nil, recordURI{}, false, err
+		}
+		return nil, recordURI{}, false, fmt.Errorf("%w: %q", ErrNoSuchRepo, b.RepoName)
+	}
+	own := recordURI{did: m.Repo.DID()}
+	own.Collection, own.RKey = s.mapper.Collection(), ref.name
+	if b.URI == "" {
+		return m, own, false, writable(m)
+	}
+	uri, ok := parseURI(b.URI)
+	switch {
+	case !ok || uri.Collection != own.Collection:
+		return nil, recordURI{}, false, fmt.Errorf("%w: uri %q does not name a record of %s", ErrBinding, b.URI, own.Collection)
+	case uri.did != own.did:
+		return nil, recordURI{}, false, fmt.Errorf("%w: uri %q is not in the repository %s of AtprotoRepo %q", ErrBinding, b.URI, own.did, m.Name)
+	case m.Access == AccessNone:
+		return nil, recordURI{}, false, writable(m)
+	}
+	return m, uri, true, nil
+}
+
+// writable refuses a public write where the repository's access does.
+func writable(m *mount) error {
+	if m.Access == AccessReadWrite {
+		return nil
+	}
+	return fmt.Errorf("%w: access of AtprotoRepo %q is %s", ErrAccess, m.Name, m.Access)
+}
+
+func notMounted(uri recordURI) error {
+	return fmt.Errorf("%w: no AtprotoRepo of this workspace serves %s now", ErrNotMounted, uri.did)
+}

@@ -1,0 +1,81 @@
+package repostore
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/apiserver/pkg/storage/value"
+	plaintext "k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	"k8s.io/client-go/tools/cache"
+)
+
+// noResource stands in errors of reads that no single object caused.
+var noResource = schema.GroupResource{}
+
+// Decorator wires the storage of a record-backed kind:
+//
+//	genericregistry.Store → CacheDelegator ─┬→ Cacher → stock store with the barrier as its "current revision"
+//	                                        └→ Store → stock store
+//
+// The Cacher over the bare stock store would answer consistent lists silently
+// stale; over Store it would never become ready while a PDS is down.
+func (h *Hub) Decorator(m RecordMapper) generic.StorageDecorator {
+	return h.decorate(func(c storeConfig) storage.Interface {
+		c.mapper, c.annotated = m, true
+		return newStore(h, c)
+	}, func(t value.Transformer) value.Transformer { return stampStripper{t} }, "/views")
+}
+
+// PlainDecorator wires a kind that etcd alone stores, beside the views.
+func (h *Hub) PlainDecorator() generic.StorageDecorator {
+	return h.decorate(func(c storeConfig) storage.Interface { return c.raw }, func(t value.Transformer) value.Transformer { return t }, "")
+}
+
+func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value.Transformer) value.Transformer, under string) generic.StorageDecorator {
+	return func(
+		config *storagebackend.ConfigForResource, resourcePrefix string,
+		keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
+		attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		c := *config
+		c.Prefix = h.keys.prefix + under
+		inner := c.Transformer
+		if inner == nil {
+			inner = plaintext.NewEncryptCheckTransformer()
+		}
+		c.Transformer = seal(inner)
+		raw, destroyRaw, err := generic.NewRawStorage(&c, newFunc, newListFunc, resourcePrefix)
+		if err != nil {
+			return nil, nil, err
+		}
+		store := wrap(storeConfig{raw: raw, resource: c.GroupResource, resourcePrefix: resourcePrefix, codec: c.Codec, transformer: inner})
+		under := raw
+		if store != raw {
+			under = cacheStorage{raw, h}
+		}
+		watched, err := cacher.NewCacherFromConfig(cacher.Config{
+			Storage: under, Versioner: storage.APIObjectVersioner{}, GroupResource: c.GroupResource,
+			EventsHistoryWindow: c.EventsHistoryWindow, ResourcePrefix: resourcePrefix, KeyFunc: keyFunc,
+			NewFunc: newFunc, NewListFunc: newListFunc, GetAttrsFunc: attrs, IndexerFuncs: triggers, Indexers: indexers, Codec: c.Codec,
+		})
+		if err != nil {
+			destroyRaw()
+			return nil, nil, err
+		}
+		delegator := cacher.NewCacheDelegator(watched, store)
+		var once sync.Once
+		return delegator, func() {
+			once.Do(func() {
+				delegator.Stop()
+				watched.Stop()
+				destroyRaw()
+			})
+		}, nil
+	}
+}

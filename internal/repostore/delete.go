@@ -1,0 +1,180 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+)
+
+// Delete removes an object, and its record unless it is retained or gone.
+func (s *Store) Delete(ctx context.Context, key string, out runtime.Object, pre *storage.Preconditions, validate storage.ValidateObjectFunc, _ runtime.Object, opts storage.DeleteOptions) error {
+	ref, err := s.ref(key)
+	if err != nil {
+		return err
+	}
+	if opts.ExpectTransformOrDecodeError {
+		return s.fail(s.deleteCorrupt(ctx, ref, key, out, pre, validate, opts), ref)
+	}
+	for i := range attempts {
+		done, err := s.deleteOnce(ctx, ref, out, pre, validate, i == 0)
+		if done == finished {
+			return s.fail(err, ref)
+		}
+		if err := s.pause(ctx, i); err != nil {
+			return s.fail(err, ref)
+		}
+	}
+	return s.fail(s.contended(ref), ref)
+}
+
+func (s *Store) deleteOnce(ctx context.Context, ref objectRef, out runtime.Object, pre *storage.Preconditions, validate storage.ValidateObjectFunc, first bool) (outcome, error) {
+	sn, err := s.look(ctx, ref, "")
+	if err != nil {
+		return finished, err
+	}
+	if sn.intent != nil {
+		return retryOr(s.awaitIntent(ctx, ref, sn.intent))
+	}
+	if !sn.there() && first {
+		if sn, err = s.current(ctx, ref); err != nil {
+			return finished, err
+		}
+	}
+	if !sn.there() {
+		return finished, storage.NewKeyNotFoundError(s.keys.view(ref), 0)
+	}
+	if err := pre.Check(s.keys.view(ref), sn.obj); err != nil {
+		return finished, err
+	}
+	if err := validate(ctx, sn.obj.DeepCopyObject()); err != nil {
+		return finished, err
+	}
+	switch {
+	case !sn.stamp.bound(), sn.stamp.orphaned():
+		return s.deletePrivate(ctx, ref, sn, out)
+	case s.mapper.Binding(sn.obj).Retain:
+		uri, _ := parseURI(sn.stamp.URI)
+		return s.deletePrivate(ctx, ref, sn, out, s.detachOp(ref.workspace, uri))
+	default:
+		return s.deleteRecord(ctx, ref, sn, out)
+	}
+}
+
+func retryOr(err error) (outcome, error) {
+	if err != nil {
+		return finished, err
+	}
+	return again, nil
+}
+
+// deletePrivate removes the view alone. An orphan's URI is free then: a record
+// that was re-created there meanwhile is served as a new object at once.
+func (s *Store) deletePrivate(ctx context.Context, ref objectRef, sn snapshot, out runtime.Object, extra ...clientv3.Op) (outcome, error) {
+	s.hub.step("delete.private.before-view")
+	err := s.deleteView(ctx, ref, sn.view, sn.stamp.Rev, guard{}, out, extra...)
+	if errors.Is(err, errMoved) {
+		return again, nil
+	}
+	if err != nil || !sn.stamp.orphaned() {
+		return finished, err
+	}
+	m, uri, err := s.mountFor(ref.workspace, sn.stamp.URI)
+	if err != nil {
+		return finished, nil // no mount now: whoever mounts it lists it
+	}
+	m.deferKey(uri.Key) // whatever the next line does, it is tried until it is done
+	m.progress.wake()
+	s.hub.step("delete.private.before-ingest")
+	if s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}) == nil {
+		m.undefer(uri.Key, uri.String())
+	}
+	return finished, nil
+}
+
+// deleteRecord deletes the record under its swap, then the view.
+func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, out runtime.Object) (outcome, error) {
+	m, uri, err := s.mountFor(ref.workspace, sn.stamp.URI)
+	if err == nil {
+		err = writable(m)
+	}
+	if err != nil {
+		return finished, err
+	}
+	it := &intent{Op: opDelete, Nonce: s.hub.nonce(), URI: sn.stamp.URI, Base: sn.stamp.CID, BaseRevision: sn.revision}
+	s.hub.step("delete.before-intent")
+	if ok, err := s.takeIntent(ctx, ref, it); err != nil {
+		return finished, err
+	} else if !ok {
+		return again, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.hub.putTimeout)
+	defer cancel()
+	s.hub.step("delete.before-delete")
+	commit, err := m.Repo.DeleteRecord(ctx, uri.Key, atproto.Swap{CID: it.Base})
+	m.answered("", writeReached(err))
+	switch {
+	case errors.Is(err, atproto.ErrInvalidSwap):
+		s.hub.step("delete.lost-swap")
+		if _, err := s.dropIntent(ctx, ref, it, true); err != nil {
+			return finished, err
+		}
+		return retryOr(s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}))
+	case errors.Is(err, atproto.ErrUnknownOutcome):
+		return finished, fmt.Errorf("delete %s: %w", uri, err)
+	case err != nil:
+		_, derr := s.dropIntent(ctx, ref, it, true)
+		return finished, errors.Join(fmt.Errorf("delete %s: %w", uri, err), derr)
+	}
+	rev := ""
+	if commit != nil {
+		rev = commit.Rev
+	} else if latest, err := m.Repo.LatestCommit(ctx); err != nil { // it was gone already
+		return finished, fmt.Errorf("delete %s: %w: %w", uri, atproto.ErrUnknownOutcome, err)
+	} else {
+		rev = latest.Rev
+	}
+	s.hub.step("delete.before-view")
+	err = s.deleteView(ctx, ref, sn.view, rev, guard{intent: it}, out)
+	if errors.Is(err, errMoved) {
+		// Somebody else finished it, or gave it up; the record is gone either way.
+		if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
+			return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
+		}
+		return finished, s.decodeInto(sn.data, sn.revision, out)
+	}
+	return finished, err
+}
+
+// deleteCorrupt removes a view that can't be decoded, and its record with it:
+// else the next ingest would bring it back.
+func (s *Store) deleteCorrupt(ctx context.Context, ref objectRef, key string, out runtime.Object, pre *storage.Preconditions, validate storage.ValidateObjectFunc, opts storage.DeleteOptions) error {
+	resp, err := s.hub.etcd.Get(ctx, s.keys.view(ref))
+	if err != nil {
+		return fmt.Errorf("read view: %w", err)
+	}
+	if err := s.Interface.Delete(ctx, key, out, pre, validate, nil, opts); err != nil {
+		return err
+	}
+	if len(resp.Kvs) == 0 {
+		return nil
+	}
+	st, _, err := openStamp(resp.Kvs[0].Value)
+	if err != nil || !st.bound() || st.orphaned() {
+		return nil // no record that we know of
+	}
+	m, uri, err := s.mountFor(ref.workspace, st.URI)
+	if err != nil {
+		return err
+	}
+	if err := writable(m); err != nil {
+		return err
+	}
+	_, err = m.Repo.DeleteRecord(ctx, uri.Key, atproto.Swap{CID: st.CID})
+	return err
+}

@@ -1,0 +1,100 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+)
+
+// The sentinels of this package, beside those of package atproto and the
+// storage errors of k8s.io/apiserver.
+var (
+	// ErrContended: a write lost its swap or its lock too often.
+	ErrContended = errors.New("too many writes at once")
+	// ErrRecordWon: an edit made elsewhere stands against this write.
+	ErrRecordWon = errors.New("an edit of the record made elsewhere won")
+	// ErrOvertaken: the put stands, but others settled or changed the object
+	// before this write could finish it. The caller must read.
+	ErrOvertaken = errors.New("written, but overtaken before it could be confirmed")
+	// ErrBusy: another write of this record is in flight.
+	ErrBusy = errors.New("a write of this record is in flight")
+	// ErrNotMounted: the object's repository is not (yet) served by this process.
+	ErrNotMounted = errors.New("repository not mounted")
+	// ErrAccess: the repository's access does not allow this.
+	ErrAccess = errors.New("access does not allow it")
+	// ErrRecordInvalid: the record is not valid and a write would replace what it
+	// holds.
+	ErrRecordInvalid = errors.New("the record is not valid")
+	// ErrDeclarationFrozen: the record is gone and the object is terminating.
+	ErrDeclarationFrozen = errors.New("the record was deleted, the declaration can't change any more")
+	// ErrNoSuchRepo: spec.record names a repository that the workspace lacks.
+	ErrNoSuchRepo = errors.New("no such AtprotoRepo in this workspace")
+	// ErrNoSuchRecord: spec.record.uri names a record that does not exist.
+	ErrNoSuchRecord = errors.New("no such record")
+	// ErrBinding: spec.record asks for what can't be.
+	ErrBinding = errors.New("the record can't be bound")
+	// ErrTTL: a record can't vanish by a lease.
+	ErrTTL = errors.New("a time to live is not supported for objects that are records")
+)
+
+// retryAfter is what we ask of clients where nothing better is known.
+const retryAfter = 2 * time.Second
+
+// ToAPIError is the one map from what can go wrong below to what a client of the
+// API is told. name is the object's; errors that are API or storage errors
+// already pass.
+func ToAPIError(err error, gr schema.GroupResource, name string) error {
+	var status apierrors.APIStatus
+	var storageErr *storage.StorageError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &status), errors.As(err, &storageErr), storage.IsInternalError(err):
+		return err
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, atproto.ErrInvalidSwap), errors.Is(err, ErrContended), errors.Is(err, ErrRecordWon),
+		errors.Is(err, ErrRecordInvalid), errors.Is(err, ErrDeclarationFrozen):
+		return apierrors.NewConflict(gr, name, err)
+	case errors.Is(err, ErrAccess):
+		return apierrors.NewForbidden(gr, name, err)
+	case errors.Is(err, atproto.ErrRateLimited):
+		return apierrors.NewTooManyRequests(err.Error(), seconds(atproto.RetryAfter(err)))
+	case errors.Is(err, atproto.ErrUnknownOutcome), errors.Is(err, ErrOvertaken), errors.Is(err, context.DeadlineExceeded):
+		return apierrors.NewTimeoutError(err.Error(), seconds(retryAfter))
+	case errors.Is(err, atproto.ErrTooLarge):
+		return apierrors.NewRequestEntityTooLargeError(err.Error())
+	case errors.Is(err, ErrNoSuchRepo), errors.Is(err, ErrNoSuchRecord), errors.Is(err, ErrBinding), errors.Is(err, ErrTTL),
+		errors.Is(err, atproto.ErrInvalidRecord):
+		return unprocessable(gr, name, err)
+	default:
+		// The PDS or etcd: not the object's fault, so never a 404, and worth a retry.
+		return unavailable(err)
+	}
+}
+
+func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
+
+func unavailable(err error) error {
+	e := apierrors.NewServiceUnavailable(err.Error())
+	e.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(seconds(retryAfter))}
+	return e
+}
+
+func unprocessable(gr schema.GroupResource, name string, err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource, Name: name,
+			Causes: []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.record", Message: err.Error()}}},
+		Message: fmt.Sprintf("%s %q is invalid: spec.record: %v", gr.String(), name, err),
+	}}
+}

@@ -1,0 +1,163 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/utils/clock"
+)
+
+// HubConfig is what a Hub needs.
+type HubConfig struct {
+	// Etcd is used for transactions, beside the stock stores' own clients.
+	Etcd *clientv3.Client
+	// Prefix of everything that is kept in etcd.
+	Prefix string
+	// Clock; nil is the real one.
+	Clock clock.WithTicker
+	// Replica names this process in nonces and elections; it must be unique.
+	Replica string
+	// IntentTerm is how long a write's owner is waited for; 0 is 30 s. It must
+	// outlast PutTimeout.
+	IntentTerm time.Duration
+	// PutTimeout bounds one write to the PDS; 0 is 10 s.
+	PutTimeout time.Duration
+	// EventWait is how long a barrier that is behind waits for the event source
+	// before it compares the repository itself; 0 is 30 ms.
+	EventWait time.Duration
+	// PublishDelay is how long status changes of an object are collected before
+	// they are put into its record; 0 is 500 ms.
+	PublishDelay time.Duration
+}
+
+// Hub holds all repositories and all record-backed kinds of one process.
+type Hub struct {
+	etcd         *clientv3.Client
+	keys         keyspace
+	clock        clock.WithTicker
+	replica      string
+	intentTerm   time.Duration
+	putTimeout   time.Duration
+	eventWait    time.Duration
+	publishDelay time.Duration
+
+	nonces  atomic.Int64
+	ticked  atomic.Int64 // unix nanoseconds of the last tick of Run
+	running atomic.Bool
+
+	// failpoint, where set, is told each step by name and decides there: tests
+	// stop, order or kill. It answers true where it did the waiting.
+	failpoint func(point string) bool
+
+	mu     sync.RWMutex // guards what follows
+	loaded bool         // SetMountsLoaded was called
+	stores []*Store
+	mounts map[string]map[string]*mount // workspace → name
+	base   context.Context              // of the mounts' goroutines; set by Run
+	wg     sync.WaitGroup
+}
+
+// NewHub returns a hub that serves nothing yet.
+func NewHub(c HubConfig) *Hub {
+	h := &Hub{
+		etcd: c.Etcd, keys: newKeyspace(c.Prefix), clock: c.Clock, replica: c.Replica,
+		intentTerm: c.IntentTerm, putTimeout: c.PutTimeout, eventWait: c.EventWait, publishDelay: c.PublishDelay,
+		mounts: map[string]map[string]*mount{},
+	}
+	if h.clock == nil {
+		h.clock = clock.RealClock{}
+	}
+	defaultTo(&h.intentTerm, 30*time.Second)
+	defaultTo(&h.putTimeout, 10*time.Second)
+	defaultTo(&h.eventWait, 30*time.Millisecond)
+	defaultTo(&h.publishDelay, 500*time.Millisecond)
+	return h
+}
+
+func defaultTo(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+func (h *Hub) step(point string) bool { return h.failpoint != nil && h.failpoint(point) }
+
+// nonce names one write (I3).
+func (h *Hub) nonce() string {
+	return fmt.Sprintf("%s-%d-%d", h.replica, h.clock.Now().UnixNano(), h.nonces.Add(1))
+}
+
+func (h *Hub) addStore(s *Store) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stores = append(h.stores, s)
+}
+
+func (h *Hub) allStores() []*Store {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return slices.Clone(h.stores)
+}
+
+func (h *Hub) storeFor(collection string) *Store {
+	for _, s := range h.allStores() {
+		if s.mapper.Collection() == collection {
+			return s
+		}
+	}
+	return nil
+}
+
+// SetMountsLoaded tells that every repository that exists has been given to
+// SetRepo. Before, no consistent read can be answered (I7).
+func (h *Hub) SetMountsLoaded() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.loaded = true
+}
+
+// Run drives the repositories until ctx ends, and returns when all has stopped.
+func (h *Hub) Run(ctx context.Context) error {
+	if h.running.Swap(true) {
+		return errors.New("the hub runs already")
+	}
+	h.mu.Lock()
+	h.base = ctx
+	for _, ws := range h.mounts {
+		for _, m := range ws {
+			h.startLocked(m)
+		}
+	}
+	h.mu.Unlock()
+
+	h.wg.Go(func() { h.publish(ctx) })
+	ticker := h.clock.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		h.ticked.Store(h.clock.Now().UnixNano())
+		h.sweep(ctx)
+		select {
+		case <-ctx.Done():
+			h.stopAll()
+			h.wg.Wait()
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+func (h *Hub) stopAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, ws := range h.mounts {
+		for _, m := range ws {
+			m.stop()
+		}
+	}
+}

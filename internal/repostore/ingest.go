@@ -1,0 +1,287 @@
+package repostore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+)
+
+// ingestOptions say why a record is ingested.
+type ingestOptions struct {
+	// reach is the rev that the view has to reach: it is done without asking the
+	// PDS when the view has come so far (an own write that comes back).
+	reach string
+	// wait waits for a write in flight instead of failing with ErrBusy.
+	wait bool
+	// lost, where set, is the write that an edit made elsewhere won against.
+	lost *lostWrite
+}
+
+// lostWrite is named in condition SyncConflict.
+type lostWrite struct{ base string }
+
+// errInFlight: a write of this record is in flight and the view shows what the
+// record still is.
+var errInFlight = errors.New("nothing to ingest yet")
+
+// ingest brings the view of one record up to the record. It is idempotent and
+// may run on any replica at any time. The order is the heart of it: fence, view
+// and intent are read first, the record after (I4, I5).
+func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestOptions) error {
+	uri := recordURI{m.Repo.DID(), key}
+	for i := range attempts * 5 {
+		err := s.ingestOnce(ctx, m, uri, o)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errInFlight):
+			return nil
+		case errors.Is(err, errMoved):
+		case errors.Is(err, ErrBusy) && o.wait:
+		default:
+			return err
+		}
+		s.hub.step("ingest.retry")
+		if err := s.pause(ctx, min(i, 10)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("ingest of %s: %w", uri, ErrBusy)
+}
+
+func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o ingestOptions) error {
+	ws := m.Workspace
+	s.hub.step("ingest.before-look")
+	ref, id, err := s.refOf(ctx, ws, uri)
+	if err != nil {
+		return err
+	}
+	sn, err := s.look(ctx, ref, uri.did)
+	if err != nil {
+		return err
+	}
+	if sn.there() && sn.stamp.URI != uri.String() {
+		return s.ingestElsewhere(ctx, m, uri, ref, id)
+	}
+	if o.reach != "" && sn.there() && sn.stamp.Rev >= o.reach {
+		return nil
+	}
+	s.hub.step("ingest.before-record")
+	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
+	m.answered(commit.Rev, err)
+	if err != nil {
+		return err
+	}
+	if sn.intent != nil {
+		s.hub.step("ingest.before-settle")
+		return s.settle(ctx, m, ref, uri, sn, rec, commit.Rev, o)
+	}
+	if sn.there() && sn.stamp.Rev >= commit.Rev {
+		return nil
+	}
+	s.hub.step("ingest.before-write")
+	return s.bringUp(ctx, m, ref, uri, id, sn, rec, commit.Rev, o)
+}
+
+// ingestElsewhere handles a record whose name belongs to an object that has
+// another record, or none.
+func (s *Store) ingestElsewhere(ctx context.Context, m *mount, uri recordURI, ref objectRef, id *identity) error {
+	if id != nil {
+		return errMoved // the identity and the view are two reads; they agree next time
+	}
+	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
+	m.answered(commit.Rev, err)
+	if err != nil {
+		return err
+	}
+	if rec == nil {
+		m.undefer(uri.Key, uri.String())
+		return s.forgetDetached(ctx, m.Workspace, uri)
+	}
+	detached, err := s.isDetached(ctx, m.Workspace, uri)
+	if err != nil {
+		return err
+	}
+	if !detached && m.Default {
+		m.conflict(uri.Key, uri.String(), ref.name)
+	}
+	return nil
+}
+
+// bringUp makes the view what the record is. No intent is open.
+func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri recordURI, id *identity, sn snapshot, rec *atproto.Record, rev string, o ingestOptions) error {
+	g := guard{fenced: true, did: uri.did, fence: sn.fence}
+	switch {
+	case rec == nil && !sn.there():
+		m.undefer(uri.Key, uri.String())
+		return s.forgetDetached(ctx, ref.workspace, uri)
+	case rec == nil && sn.stamp.orphaned():
+		m.undefer(uri.Key, uri.String())
+		return nil
+	case rec == nil:
+		return s.deletedElsewhere(ctx, ref, sn, rev, g)
+	case !sn.there():
+		return s.appeared(ctx, m, ref, uri, id, rec, rev, g)
+	case sn.stamp.orphaned():
+		m.deferKey(uri.Key) // re-created elsewhere: served once the old object is gone
+		return nil
+	case sn.stamp.CID == rec.CID:
+		return s.sameAgain(ctx, ref, uri, sn, rev, o)
+	}
+	if it, err := s.tombstoneFor(ctx, ref, rec.CID, sn.revision); err != nil {
+		return err
+	} else if it != nil {
+		return s.applyIntent(ctx, ref, sn.view, it, rev, g)
+	}
+	return s.editedElsewhere(ctx, ref, uri, sn, rec, rev, g, o)
+}
+
+// sameAgain: the record is what the view shows, at a later rev. If it changed
+// between, an ingest that read the state between is stopped by the fence.
+func (s *Store) sameAgain(ctx context.Context, ref objectRef, uri recordURI, sn snapshot, rev string, o ingestOptions) error {
+	if o.reach == "" || o.reach <= sn.stamp.Rev {
+		return nil
+	}
+	key := s.keys.fence(ref.workspace, uri.did)
+	resp, err := s.txn(ctx, "fence", []clientv3.Cmp{at(key, sn.fence)}, []clientv3.Op{s.bumpFence(ref.workspace, uri.did, rev)})
+	if err != nil {
+		return err
+	}
+	if !resp.Succeeded {
+		return errMoved
+	}
+	return nil
+}
+
+// deletedElsewhere: without finalizers the object goes; with them it terminates,
+// its record gone and its declaration frozen.
+func (s *Store) deletedElsewhere(ctx context.Context, ref objectRef, sn snapshot, rev string, g guard) error {
+	accessor, err := meta.Accessor(sn.obj)
+	if err != nil {
+		return err
+	}
+	if len(accessor.GetFinalizers()) == 0 {
+		return s.deleteView(ctx, ref, sn.view, rev, g, nil)
+	}
+	if accessor.GetDeletionTimestamp() == nil {
+		now := metav1.NewTime(s.hub.clock.Now())
+		accessor.SetDeletionTimestamp(&now)
+		var grace int64
+		accessor.SetDeletionGracePeriodSeconds(&grace)
+		s.bumpGeneration(accessor)
+	}
+	st := sn.stamp
+	st.CID, st.Rev, st.Nonce = "", rev, ""
+	return s.putView(ctx, ref, sn.view, sn.obj, st, g, nil)
+}
+
+// appeared: a record that no object shows.
+func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recordURI, id *identity, rec *atproto.Record, rev string, g guard) error {
+	if id == nil && !m.Default {
+		return nil // another repository's records appear by a binding alone
+	}
+	detached, err := s.isDetached(ctx, ref.workspace, uri)
+	if err != nil || detached {
+		return err
+	}
+	if it, err := s.tombstoneFor(ctx, ref, rec.CID, 0); err != nil {
+		return err
+	} else if it != nil {
+		return s.applyIntent(ctx, ref, view{}, it, rev, g)
+	}
+	g.newIdentity = id == nil
+	obj, st, err := s.fresh(ref, uri, id, rec, rev)
+	if err != nil {
+		return err
+	}
+	if err := s.putView(ctx, ref, view{}, obj, st, g, nil); err != nil {
+		return err
+	}
+	m.undefer(uri.Key, uri.String())
+	return nil
+}
+
+// fresh makes the object of a record that is seen for the first time.
+func (s *Store) fresh(ref objectRef, uri recordURI, id *identity, rec *atproto.Record, rev string) (runtime.Object, stamp, error) {
+	now := s.hub.clock.Now()
+	obj := s.mapper.New()
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, stamp{}, err
+	}
+	accessor.SetName(ref.name)
+	accessor.SetUID(types.UID(uuid.NewUUID()))
+	if id != nil && id.UID != "" {
+		accessor.SetUID(id.UID)
+	}
+	accessor.SetCreationTimestamp(createdAt(rec.Value, now))
+	if s.annotated {
+		s.annotate(accessor, ref.workspace)
+	}
+	s.bumpGeneration(accessor)
+	s.mapper.SetBinding(obj, Binding{RepoName: s.hub.repoName(ref.workspace, uri.did)})
+	if ref.name != uri.RKey {
+		b := s.mapper.Binding(obj)
+		b.URI = uri.String()
+		s.mapper.SetBinding(obj, b)
+	}
+	s.mapper.FirstSight(rec.Value, obj, now)
+	st := stamp{URI: uri.String()}
+	if err := s.pull(obj, &st, rec, rev); err != nil {
+		return nil, stamp{}, err
+	}
+	return obj, st, nil
+}
+
+// editedElsewhere: the record's declaration becomes the object's; all else of the
+// object stays.
+func (s *Store) editedElsewhere(ctx context.Context, ref objectRef, uri recordURI, sn snapshot, rec *atproto.Record, rev string, g guard, o ingestOptions) error {
+	before, err := s.declarationOf(sn.obj)
+	if err != nil {
+		return err
+	}
+	obj, st := sn.obj.DeepCopyObject(), sn.stamp
+	st.Nonce = ""
+	if err := s.pull(obj, &st, rec, rev); err != nil {
+		return err
+	}
+	after, err := s.declarationOf(obj)
+	if err != nil {
+		return err
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	changed := !bytes.Equal(before, after)
+	if changed {
+		s.bumpGeneration(accessor)
+	}
+	if o.lost != nil {
+		s.setCondition(obj, conflictCondition(o.lost, rec.CID))
+	}
+	if err := s.countOverwrite(sn, obj, changed, &st); err != nil {
+		return err
+	}
+	return s.putView(ctx, ref, sn.view, obj, st, g, nil)
+}
+
+// forgetDetached ends the memory of a detached record that is gone.
+func (s *Store) forgetDetached(ctx context.Context, ws string, uri recordURI) error {
+	detached, err := s.isDetached(ctx, ws, uri)
+	if err != nil || !detached {
+		return err
+	}
+	_, err = s.txn(ctx, "attach", nil, []clientv3.Op{s.attachOp(ws, uri)})
+	return err
+}

@@ -1,0 +1,228 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/atproto/events"
+)
+
+// mount is a mounted repository at work: its event line, its barrier, its state.
+type mount struct {
+	MountedRepo
+	hub      *Hub
+	progress *progress
+	heads    flight
+	syncing  sync.Mutex // one comparison at a time
+
+	mu        sync.Mutex // guards what follows
+	cancel    context.CancelFunc
+	stopped   chan struct{}
+	err       error // of the last call to the PDS
+	inactive  bool  // the account is deactivated or taken down
+	head      string
+	lagging   time.Time
+	conflicts map[string]string // URI → the name that is taken
+	deferred  map[atproto.Key]bool
+}
+
+func newMount(h *Hub, r MountedRepo) *mount {
+	return &mount{
+		MountedRepo: r, hub: h, progress: newProgress(),
+		// Long enough for a comparison of a big repository; callers leave earlier by
+		// their own deadlines.
+		heads:     flight{timeout: time.Minute},
+		conflicts: map[string]string{}, deferred: map[atproto.Key]bool{},
+	}
+}
+
+// start runs the mount's goroutine until stop or the end of ctx.
+func (m *mount) start(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cancel != nil {
+		return
+	}
+	ctx, m.cancel = context.WithCancel(ctx)
+	m.stopped = make(chan struct{})
+	stopped := m.stopped
+	m.hub.wg.Go(func() {
+		defer close(stopped)
+		m.run(ctx)
+	})
+}
+
+func (m *mount) stop() {
+	m.mu.Lock()
+	cancel := m.cancel
+	m.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// run ingests what the source announces. Whatever fails stays in line and is
+// tried again: soon while a write is in flight, later while the PDS is away.
+func (m *mount) run(ctx context.Context) {
+	logger := klog.FromContext(ctx).WithValues("atprotorepo", klog.KRef(m.Workspace, m.Name), "did", m.Repo.DID())
+	if m.Source != nil {
+		cancel := m.Source.Subscribe(m.Repo.DID(), m.receive)
+		defer cancel()
+	}
+	m.progress.wake()
+	const soon, later = 20 * time.Millisecond, 2 * time.Second
+	for {
+		timer := m.hub.clock.NewTimer(later)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-m.progress.work:
+		case <-timer.C():
+		}
+		timer.Stop()
+		err := m.catchUp(ctx)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		wait := later
+		if errors.Is(err, ErrBusy) {
+			wait = soon
+		} else {
+			logger.Error(err, "Ingest failed, will try again")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.hub.clock.After(max(wait, atproto.RetryAfter(err))):
+			m.progress.wake()
+		}
+	}
+}
+
+// receive takes an event from the source.
+func (m *mount) receive(e events.Event) {
+	if e.Kind == events.Account {
+		m.mu.Lock()
+		m.inactive = !e.Active
+		m.mu.Unlock()
+		m.progress.wake()
+		return
+	}
+	m.progress.add(e, func(collection string) bool { return m.hub.storeFor(collection) != nil })
+}
+
+// parallel is how many records of one repository are ingested at once.
+const parallel = 8
+
+// catchUp works the line off: a comparison if there is a gap, then every record
+// that was announced. It returns the first error; the rest is tried all the same.
+func (m *mount) catchUp(ctx context.Context) error {
+	todo, gap := m.progress.tasks()
+	if gap != "" {
+		if err := m.compare(ctx, gap); err != nil {
+			return err
+		}
+		todo, _ = m.progress.tasks()
+	}
+	for key := range m.deferredKeys() {
+		todo = append(todo, task{key: key})
+	}
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for _, t := range todo {
+		g.Go(func() error {
+			err := m.ingest(ctx, t)
+			if err == nil {
+				m.progress.done(t)
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// ingest brings one record's view up to t.rev.
+func (m *mount) ingest(ctx context.Context, t task) error {
+	s := m.hub.storeFor(t.key.Collection)
+	if s == nil {
+		return nil
+	}
+	return s.ingest(ctx, m, t.key, ingestOptions{reach: t.rev})
+}
+
+// answered keeps what the last call to the PDS said.
+func (m *mount) answered(head string, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.err = err
+	if err == nil {
+		m.inactive = false
+	} else if errors.Is(err, atproto.ErrRepoInactive) {
+		m.inactive = true
+	}
+	m.head = max(m.head, head)
+	switch {
+	case m.progress.reached(m.head):
+		m.lagging = time.Time{}
+	case m.lagging.IsZero():
+		m.lagging = m.hub.clock.Now()
+	}
+}
+
+func (m *mount) state() RepoState {
+	known := m.progress.knownRev()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st := RepoState{
+		Rev: max(m.head, known), IngestedRev: known, Reachable: m.err == nil, Err: m.err,
+		Streaming: m.Source != nil && m.Source.Connected(),
+		CaughtUp:  known != "" && known >= m.head, Conflicts: maps.Clone(m.conflicts),
+	}
+	if !st.CaughtUp {
+		st.Since = m.lagging
+	}
+	if m.inactive && st.Err == nil {
+		st.Err, st.Reachable = atproto.ErrRepoInactive, false
+	}
+	return st
+}
+
+// deferKey remembers a record that can't be served until the object that bound
+// its name is gone.
+func (m *mount) deferKey(key atproto.Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deferred[key] = true
+}
+
+func (m *mount) undefer(key atproto.Key, uri string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.deferred, key)
+	delete(m.conflicts, uri)
+}
+
+func (m *mount) deferredKeys() map[atproto.Key]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.deferred)
+}
+
+// conflict remembers a record whose name another object has.
+func (m *mount) conflict(key atproto.Key, uri, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.conflicts[uri] = name
+	m.deferred[key] = true
+}

@@ -1,0 +1,204 @@
+package repostore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/atproto/events"
+)
+
+// progress is how far the views of one repository have come: the commits that
+// were announced and are not wholly ingested, in order, and the rev before them.
+type progress struct {
+	mu      sync.Mutex
+	known   string         // every change up to it is in the views
+	last    string         // rev of the newest event in line, "" after a gap
+	gap     string         // why the whole repository must be compared, "" if not
+	pending []*commit      // in the order of the events
+	moved   chan struct{}  // closed and replaced when known moves
+	work    chan struct{}  // holds a token when there is something to do
+	history map[string]rev // evidence: target CIDs that the stream showed, by path and CID
+	order   []string       // of history, for its bound
+}
+
+type rev = string
+
+// commit is one announced commit with the records that still have to be ingested.
+type commit struct {
+	rev  string
+	open map[atproto.Key]bool
+}
+
+// historyBound is how many changes are remembered as evidence for settling.
+const historyBound = 4096
+
+func newProgress() *progress {
+	return &progress{
+		gap: "first connect", moved: make(chan struct{}), work: make(chan struct{}, 1),
+		history: map[string]rev{},
+	}
+}
+
+func (p *progress) wake() {
+	select {
+	case p.work <- struct{}{}:
+	default:
+	}
+}
+
+// add lines an event up. It is called on the source's goroutine and returns at
+// once.
+func (p *progress) add(e events.Event, wanted func(collection string) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.wake()
+	if e.Kind == events.Gap {
+		p.gap, p.last = e.Reason, ""
+		return
+	}
+	c := &commit{rev: e.Rev, open: map[atproto.Key]bool{}}
+	for _, op := range e.Ops {
+		if !wanted(op.Collection) {
+			continue
+		}
+		key := atproto.Key{Collection: op.Collection, RKey: op.RKey}
+		c.open[key] = true
+		p.rememberLocked(key, op.CID, e.Rev)
+	}
+	if p.last != "" && e.Since != "" && e.Since != p.last && e.Rev > p.last {
+		p.gap = "an event was missed before rev " + e.Rev
+	}
+	// A late or repeated event is still a hint, but moves nothing.
+	p.last = max(p.last, e.Rev)
+	p.pending = append(p.pending, c)
+	p.advanceLocked()
+}
+
+func (p *progress) rememberLocked(key atproto.Key, cid, at string) {
+	if cid == "" {
+		return
+	}
+	k := key.Path() + " " + cid
+	if _, ok := p.history[k]; !ok {
+		p.order = append(p.order, k)
+	}
+	p.history[k] = at
+	if len(p.order) > historyBound {
+		delete(p.history, p.order[0])
+		p.order = p.order[1:]
+	}
+}
+
+// evidence tells whether the stream showed cid as the record's content after the
+// given rev, and at which rev.
+func (p *progress) evidence(key atproto.Key, cid, after string) (string, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, ok := p.history[key.Path()+" "+cid]
+	return at, ok && at > after
+}
+
+// task is a record to ingest, with the rev that its view has to reach.
+type task struct {
+	key atproto.Key
+	rev string
+}
+
+// tasks are the records that are to be ingested, and whether (why) the whole
+// repository is to be compared first.
+func (p *progress) tasks() (todo []task, gap string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen := map[atproto.Key]bool{}
+	for i := len(p.pending) - 1; i >= 0; i-- { // the newest rev of a record serves all
+		for key := range p.pending[i].open {
+			if !seen[key] {
+				seen[key] = true
+				todo = append(todo, task{key, p.pending[i].rev})
+			}
+		}
+	}
+	return todo, p.gap
+}
+
+// done marks a record ingested up to rev.
+func (p *progress) done(t task) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.pending {
+		if c.rev <= t.rev {
+			delete(c.open, t.key)
+		}
+	}
+	p.advanceLocked()
+}
+
+// compared says that the whole repository was compared at rev: all before is
+// ingested. gap is the gap that the comparison was for; another that opened
+// meanwhile stays.
+func (p *progress) compared(rev, gap string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gap == gap {
+		p.gap = ""
+	}
+	if p.known < rev {
+		p.setKnownLocked(rev)
+	}
+	p.advanceLocked()
+}
+
+// advanceLocked moves known over the commits in line that are done. Events alone
+// prove nothing across a gap, so there known stays.
+func (p *progress) advanceLocked() {
+	n := 0
+	for _, c := range p.pending {
+		if c.rev > p.known && (len(c.open) > 0 || p.gap != "") {
+			break
+		}
+		n++
+		if c.rev > p.known {
+			p.setKnownLocked(c.rev)
+		}
+	}
+	p.pending = p.pending[n:]
+}
+
+func (p *progress) setKnownLocked(rev string) {
+	p.known = rev
+	close(p.moved)
+	p.moved = make(chan struct{})
+}
+
+func (p *progress) knownRev() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known
+}
+
+func (p *progress) reached(rev string) bool { return p.knownRev() >= rev }
+
+// wait waits until known reaches rev, for d at most.
+func (p *progress) wait(ctx context.Context, c clock.Clock, rev string, d time.Duration) bool {
+	timer := c.NewTimer(d)
+	defer timer.Stop()
+	for {
+		p.mu.Lock()
+		ok, moved := p.known >= rev, p.moved
+		p.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-moved:
+		case <-timer.C():
+			return p.reached(rev)
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/atproto/recordcid"
+)
+
+// publicWrite is a write that changes a record: it is decided on a view, takes
+// the intent, puts, and finalizes.
+type publicWrite struct {
+	op        operation
+	ref       objectRef
+	mount     *mount
+	uri       recordURI
+	base      view           // the view that it was decided on
+	obj       runtime.Object // the new object
+	direction Direction
+	extra     []clientv3.Op // for the finalizing transaction
+}
+
+// outcome of a try of a public write.
+type outcome int
+
+const (
+	finished outcome = iota // done, or failed for good
+	again                   // the race was lost: look at the fresh object
+	repair                  // the put stands but its private part was lost: apply it again
+)
+
+// try runs one public write. The order keeps I1: intent, put, view.
+func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (outcome, error) {
+	it, record, err := s.prepare(w)
+	if err != nil {
+		return finished, err
+	}
+	s.hub.step(string(w.op) + ".before-intent")
+	ok, err := s.takeIntent(ctx, w.ref, it)
+	if err != nil {
+		return finished, err
+	}
+	if !ok {
+		return again, nil
+	}
+	// From here on the write is the server's, not the client's: a client that
+	// leaves must not leave an unknown outcome behind.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.hub.putTimeout)
+	defer cancel()
+	s.hub.step(string(w.op) + ".before-put")
+	res, err := w.mount.Repo.PutRecord(ctx, w.uri.Key, record, atproto.Swap{CID: it.Base})
+	w.mount.answered("", writeReached(err))
+	switch {
+	case errors.Is(err, atproto.ErrInvalidSwap):
+		return s.lostSwap(ctx, w, it, out)
+	case errors.Is(err, atproto.ErrUnknownOutcome):
+		return finished, fmt.Errorf("put %s: %w", w.uri, err) // the intent stays: whoever comes next settles it
+	case err != nil:
+		if _, derr := s.dropIntent(ctx, w.ref, it, true); derr != nil {
+			return finished, errors.Join(err, derr)
+		}
+		return finished, fmt.Errorf("put %s: %w", w.uri, err)
+	}
+	if res.CID != it.Target {
+		// The PDS stores other bytes than it was sent. Nothing of ours matches what
+		// it holds: the ingest takes the record as it is.
+		if _, err := s.dropIntent(ctx, w.ref, it, true); err != nil {
+			return finished, err
+		}
+		return again, s.ingest(ctx, w.mount, w.uri.Key, ingestOptions{wait: true})
+	}
+	rev, done, err := s.confirm(ctx, w, it, res, out)
+	if done != finished || err != nil || rev == "" {
+		return done, err
+	}
+	s.hub.step(string(w.op) + ".before-view")
+	err = s.finalize(ctx, w.ref, w.base, it, w.obj, rev, guard{intent: it}, out, w.extra...)
+	if errors.Is(err, errMoved) {
+		return s.overtaken(ctx, w, it, out)
+	}
+	return finished, err
+}
+
+// prepare makes the intent and the record of a public write.
+func (s *Store) prepare(w publicWrite) (*intent, map[string]any, error) {
+	remainder, err := w.base.remainder()
+	if err != nil {
+		return nil, nil, err
+	}
+	record, err := s.mapper.Encode(w.obj, remainder)
+	if err != nil {
+		return nil, nil, err
+	}
+	target, err := recordcid.Of(record)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", atproto.ErrInvalidRecord, err)
+	}
+	status, err := statusDigest(record)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := s.encode(w.obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	st := stamp{
+		URI: w.uri.String(), CID: target, Nonce: s.hub.nonce(), Remainder: w.base.stamp.Remainder,
+		Status: status, Published: status, Overwritten: w.base.stamp.Overwritten,
+	}
+	if status != w.base.stamp.Published {
+		st.Overwritten = 0 // another status than the one that was contested
+	}
+	return &intent{
+		Op: w.op, Nonce: st.Nonce, URI: st.URI, Base: w.base.stamp.CID, Target: target,
+		BaseRevision: w.base.revision, Object: data, Stamp: st, Direction: w.direction,
+	}, record, nil
+}
+
+// confirm finds the rev of a put. A put without a commit wrote nothing, and its
+// swap was not checked: a create is not ours then, an update counts only while
+// the record still is the target.
+func (s *Store) confirm(ctx context.Context, w publicWrite, it *intent, res atproto.PutResult, out runtime.Object) (string, outcome, error) {
+	if res.Commit != nil {
+		return res.Commit.Rev, finished, nil
+	}
+	if w.op == opCreate {
+		done, err := s.lostSwap(ctx, w, it, out)
+		return "", done, err
+	}
+	s.hub.step("update.noop-put")
+	rec, commit, err := w.mount.Repo.ProveRecord(ctx, w.uri.Key)
+	if err != nil {
+		return "", finished, fmt.Errorf("put %s: %w: %w", w.uri, atproto.ErrUnknownOutcome, err)
+	}
+	if rec == nil || rec.CID != it.Target {
+		if _, err := s.dropIntent(ctx, w.ref, it, true); err != nil {
+			return "", finished, err
+		}
+		return "", again, nil
+	}
+	return commit.Rev, finished, nil
+}
+
+// lostSwap: the record is not what the view said. An ingest brings the view up;
+// it may find that this very write had been rolled forward by another.
+func (s *Store) lostSwap(ctx context.Context, w publicWrite, it *intent, out runtime.Object) (outcome, error) {
+	s.hub.step(string(w.op) + ".lost-swap")
+	held, err := s.dropIntent(ctx, w.ref, it, true)
+	if err != nil {
+		return finished, err
+	}
+	o := ingestOptions{wait: true}
+	if w.op == opUpdate && held {
+		o.lost = &lostWrite{base: fmt.Sprint(w.base.revision)}
+	}
+	if err := s.ingest(ctx, w.mount, w.uri.Key, o); err != nil {
+		return finished, err
+	}
+	if ok, err := s.mine(ctx, w.ref, it, out); ok || err != nil {
+		return finished, err
+	}
+	if !held && w.op == opUpdate {
+		// Rolled forward, for somebody had put the same bytes, and changed since; or
+		// given up. It can't be told as a conflict: its private part may stand.
+		return finished, fmt.Errorf("%s %q: %w", s.resource.Resource, w.ref.name, ErrOvertaken)
+	}
+	return again, nil
+}
+
+// mine tells whether the view is this write's, by its nonce (I3), and reads it.
+func (s *Store) mine(ctx context.Context, ref objectRef, it *intent, out runtime.Object) (bool, error) {
+	sn, err := s.look(ctx, ref, "")
+	if err != nil || !sn.there() || sn.stamp.Nonce != it.Nonce {
+		return false, err
+	}
+	return true, s.decodeInto(sn.data, sn.revision, out)
+}
+
+// overtaken: the put was committed, but the intent is gone: somebody rolled it
+// forward, or gave it up because it was held too long.
+func (s *Store) overtaken(ctx context.Context, w publicWrite, it *intent, out runtime.Object) (outcome, error) {
+	sn, err := s.look(ctx, w.ref, "")
+	switch {
+	case err != nil:
+		return finished, err
+	case sn.there() && sn.stamp.Nonce == it.Nonce:
+		return finished, s.decodeInto(sn.data, sn.revision, out)
+	case sn.there() && w.op == opUpdate && sameUID(sn.obj, w.obj):
+		return repair, nil
+	default:
+		return finished, fmt.Errorf("%s %q: %w", s.resource.Resource, w.ref.name, ErrOvertaken)
+	}
+}
+
+// finalize writes the view of a put that is committed, and ends its intent.
+func (s *Store) finalize(ctx context.Context, ref objectRef, v view, it *intent, obj runtime.Object, rev string, g guard, out runtime.Object, extra ...clientv3.Op) error {
+	st := it.Stamp
+	st.Rev = rev
+	if err := s.setRecordStatus(obj, st, it.Direction); err != nil {
+		return err
+	}
+	return s.putView(ctx, ref, v, obj, st, g, out, extra...)
+}
+
+// setRecordStatus makes status.record say what the stamp says.
+func (s *Store) setRecordStatus(obj runtime.Object, st stamp, direction Direction) error {
+	declaration, err := s.declarationOf(obj)
+	if err != nil {
+		return err
+	}
+	s.mapper.SetRecordStatus(obj, &RecordStatus{
+		URI: st.URI, CID: st.CID, Rev: st.Rev, DeclarationHash: digest(declaration),
+		Direction: direction, SyncedAt: metav1.NewTime(s.hub.clock.Now().Truncate(1e9)),
+	})
+	return nil
+}
+
+// writeReached is what a write's error says of the PDS: a refusal is an answer.
+func writeReached(err error) error {
+	if errors.Is(err, atproto.ErrUnavailable) || errors.Is(err, atproto.ErrUnknownOutcome) ||
+		errors.Is(err, atproto.ErrUnauthorized) || errors.Is(err, atproto.ErrRepoInactive) {
+		return err
+	}
+	return nil
+}

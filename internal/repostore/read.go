@@ -1,0 +1,119 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+)
+
+// Get answers from the view once the PDS has confirmed that the record is what
+// the view shows (I7). With a resourceVersion, and for internal callers, it never
+// asks the PDS.
+func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	ws, request := WorkspaceFrom(ctx)
+	if opts.ResourceVersion != "" || !request || ws == AllWorkspaces {
+		return s.Interface.Get(ctx, key, opts, out)
+	}
+	ref, err := s.ref(key)
+	if err != nil {
+		return err
+	}
+	sn, err := s.current(ctx, ref)
+	if err != nil {
+		return s.fail(err, ref)
+	}
+	if !sn.there() {
+		if opts.IgnoreNotFound {
+			return runtime.SetZeroValue(out)
+		}
+		return storage.NewKeyNotFoundError(s.keys.view(ref), 0)
+	}
+	return s.decodeInto(sn.data, sn.revision, out)
+}
+
+// current is the snapshot of an object that is as new as its record is now. For a
+// name that has no view the whole workspace is brought up first.
+func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
+	sn, err := s.look(ctx, ref, "")
+	if err != nil {
+		return snapshot{}, err
+	}
+	if !sn.there() {
+		if err := s.hub.barrier(WithWorkspace(ctx, ref.workspace)); err != nil {
+			return snapshot{}, err
+		}
+		return s.look(ctx, ref, "")
+	}
+	if !sn.stamp.bound() || sn.stamp.orphaned() {
+		return sn, nil
+	}
+	m, uri, err := s.mountFor(ref.workspace, sn.stamp.URI)
+	if err != nil {
+		return snapshot{}, err
+	}
+	if m.Access == AccessNone {
+		return sn, nil
+	}
+	rec, err := m.Repo.GetRecord(ctx, uri.Key)
+	m.answered("", ignoreNotFound(err))
+	switch {
+	case errors.Is(err, atproto.ErrRecordNotFound):
+	case err != nil:
+		return sn, s.hub.staleOr(ctx, m, err)
+	case rec.CID == sn.stamp.CID:
+		return sn, nil
+	}
+	s.hub.step("get.before-ingest")
+	if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
+		return sn, s.hub.staleOr(ctx, m, err)
+	}
+	return s.look(ctx, ref, "")
+}
+
+func ignoreNotFound(err error) error {
+	if errors.Is(err, atproto.ErrRecordNotFound) {
+		return nil
+	}
+	return err
+}
+
+// mountFor is the mount of a record's repository.
+func (s *Store) mountFor(ws, uri string) (*mount, recordURI, error) {
+	u, ok := parseURI(uri)
+	if !ok {
+		return nil, recordURI{}, errors.New("the view has a malformed URI")
+	}
+	if m := s.hub.mountOf(ws, u.did); m != nil {
+		return m, u, nil
+	}
+	return nil, u, notMounted(u)
+}
+
+// GetCurrentResourceVersion runs the barrier first, as the Cacher's does.
+func (s *Store) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
+	return cacheStorage{s.Interface, s.hub}.GetCurrentResourceVersion(ctx)
+}
+
+// GetList runs the barrier for a list that asks for the newest state; any other
+// is the stock store's.
+func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	if opts.ResourceVersion == "" && startsNow(opts, key) {
+		if err := s.hub.barrier(ctx); err != nil {
+			return readError(err)
+		}
+	}
+	return s.Interface.GetList(ctx, key, opts, list)
+}
+
+// startsNow tells a list of the newest state from the later pages of one.
+func startsNow(opts storage.ListOptions, key string) bool {
+	if opts.Predicate.Continue == "" {
+		return true
+	}
+	_, rv, err := storage.DecodeContinue(opts.Predicate.Continue, key)
+	return err == nil && rv <= 0
+}

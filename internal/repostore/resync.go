@@ -1,0 +1,199 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+)
+
+// resync compares the whole repository unless the views have reached rev while it
+// waited for its turn.
+func (m *mount) resync(ctx context.Context, rev string) error {
+	m.syncing.Lock()
+	defer m.syncing.Unlock()
+	if m.progress.reached(rev) {
+		return nil
+	}
+	_, gap := m.progress.tasks()
+	return m.compareLocked(ctx, gap)
+}
+
+// compare closes a gap.
+func (m *mount) compare(ctx context.Context, gap string) error {
+	m.syncing.Lock()
+	defer m.syncing.Unlock()
+	return m.compareLocked(ctx, gap)
+}
+
+// compareLocked finds every record whose view shows something else, and ingests
+// it. The views are read before the records (I4, I5); the head before both, for
+// it is what the views have reached afterwards: a listing is no snapshot, but a
+// record that did not change since is in it exactly as it is.
+func (m *mount) compareLocked(ctx context.Context, gap string) error {
+	head, err := m.Repo.LatestCommit(ctx)
+	m.answered(head.Rev, err)
+	if err != nil {
+		return err
+	}
+	stores := m.hub.allStores()
+	shown := map[atproto.Key]shownView{}
+	for _, s := range stores {
+		if err := s.shownViews(ctx, m, shown); err != nil {
+			return err
+		}
+	}
+	m.hub.step("compare.before-listing")
+	held, exported, err := m.records(ctx, stores, len(shown))
+	if err != nil {
+		return err
+	}
+	var todo []atproto.Key
+	for key, rec := range held {
+		if v, ok := shown[key]; !ok || v.cid != rec.CID {
+			todo = append(todo, key)
+		}
+	}
+	for key, v := range shown {
+		if _, ok := held[key]; !ok && v.cid != "" {
+			todo = append(todo, key)
+		}
+	}
+	if exported.Rev != "" {
+		if todo, err = m.rebuild(ctx, todo, held, exported.Rev); err != nil {
+			return err
+		}
+	}
+	if err := m.ingestAll(ctx, todo); err != nil {
+		return err
+	}
+	if m.progress.knownRev() == "" {
+		for _, s := range stores {
+			if err := s.forgetIdentities(ctx, m, held); err != nil {
+				return err
+			}
+		}
+	}
+	m.progress.compared(max(head.Rev, exported.Rev), gap)
+	m.answered(head.Rev, nil)
+	return nil
+}
+
+func (m *mount) ingestAll(ctx context.Context, keys []atproto.Key) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, key := range keys {
+		g.Go(func() error {
+			s := m.hub.storeFor(key.Collection)
+			return s.ingest(ctx, m, key, ingestOptions{wait: true})
+		})
+	}
+	return g.Wait()
+}
+
+// smallRepo is up to how many views a listing is cheaper than an export.
+const smallRepo = 300
+
+// records reads what the repository holds of our collections: a verified export
+// where there is much to compare, else, or where the PDS can't give a consistent
+// one, a listing. exported is the commit of an export.
+func (m *mount) records(ctx context.Context, stores []*Store, expected int) (map[atproto.Key]atproto.Record, atproto.Commit, error) {
+	if m.progress.knownRev() == "" || expected > smallRepo {
+		collections := make([]string, 0, len(stores))
+		for _, s := range stores {
+			collections = append(collections, s.mapper.Collection())
+		}
+		held, commit, err := m.Repo.Export(ctx, collections)
+		if err == nil {
+			return held, commit, nil
+		}
+		if !errors.Is(err, atproto.ErrIncomplete) {
+			m.answered("", err)
+			return nil, atproto.Commit{}, err
+		}
+	}
+	held := map[atproto.Key]atproto.Record{}
+	for _, s := range stores {
+		collection := s.mapper.Collection()
+		for cursor, more := "", true; more; {
+			page, next, err := m.Repo.ListRecords(ctx, collection, cursor, 100)
+			if err != nil {
+				m.answered("", err)
+				return nil, atproto.Commit{}, err
+			}
+			for _, r := range page {
+				held[atproto.Key{Collection: collection, RKey: r.RKey}] = r.Record
+			}
+			// The last page may still have a cursor; only an empty page has none.
+			cursor, more = next, next != "" && len(page) > 0
+		}
+	}
+	return held, atproto.Commit{}, nil
+}
+
+// shownView is what a view says of its record.
+type shownView struct{ cid, rev string }
+
+// shownViews reads the stamps of all views of a workspace that show this
+// repository.
+func (s *Store) shownViews(ctx context.Context, m *mount, into map[atproto.Key]shownView) error {
+	prefix := s.keys.views() + makeRef(s.resourcePrefix, m.Workspace, "").key
+	return s.hub.eachKey(ctx, prefix, func(_ string, value []byte, _ int64) error {
+		st, _, err := openStamp(value)
+		if err != nil {
+			return nil //nolint:nilerr // a damaged view hides no other; reading it says what is wrong
+		}
+		if uri, ok := parseURI(st.URI); ok && uri.did == m.Repo.DID() {
+			into[uri.Key] = shownView{st.CID, st.Rev}
+		}
+		return nil
+	})
+}
+
+// eachKey walks a prefix in pages, at one revision.
+func (h *Hub) eachKey(ctx context.Context, prefix string, f func(key string, value []byte, modRevision int64) error) error {
+	const page = 500
+	key, end, revision := prefix, clientv3.GetPrefixRangeEnd(prefix), int64(0)
+	for {
+		resp, err := h.etcd.Get(ctx, key, clientv3.WithRange(end), clientv3.WithLimit(page), clientv3.WithRev(revision))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", prefix, err)
+		}
+		for _, kv := range resp.Kvs {
+			if err := f(string(kv.Key), kv.Value, kv.ModRevision); err != nil {
+				return err
+			}
+		}
+		if !resp.More {
+			return nil
+		}
+		revision = resp.Header.Revision
+		key = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// forgetIdentities drops, at the first comparison, the identities that neither a
+// record nor a view has any more: the record was deleted while the views were
+// lost. One that comes again is a new object.
+func (s *Store) forgetIdentities(ctx context.Context, m *mount, held map[atproto.Key]atproto.Record) error {
+	prefix := s.keys.uids(s.resource.Resource, m.Workspace, m.Repo.DID())
+	return s.hub.eachKey(ctx, prefix, func(key string, value []byte, modRevision int64) error {
+		if _, ok := held[atproto.Key{Collection: s.mapper.Collection(), RKey: strings.TrimPrefix(key, prefix)}]; ok {
+			return nil
+		}
+		id, err := decodeIdentity(value)
+		if err != nil {
+			return err
+		}
+		ref := makeRef(s.resourcePrefix, m.Workspace, id.Name)
+		_, err = s.txn(ctx, "forget",
+			[]clientv3.Cmp{at(key, modRevision), absent(s.keys.view(ref)), absent(s.keys.intent(ref))},
+			[]clientv3.Op{clientv3.OpDelete(key)})
+		return err
+	})
+}

@@ -1,0 +1,79 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+)
+
+// settle decides an open intent by the record as it is after the intent was read
+// (I4). A live intent is not overtaken: its owner knows best. It returns errMoved
+// when it changed something and the ingest has to look again.
+//
+//	record is the target      roll forward; a live create waits for its owner, for
+//	                          these bytes may be somebody else's record
+//	record is the base, live  nothing to ingest, unless an event says otherwise
+//	else, live                wait
+//	expired                   roll forward if the commit stream shows the target
+//	                          after the view's rev, else drop the intent
+func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordURI, sn snapshot, rec *atproto.Record, rev string, o ingestOptions) error {
+	it := sn.intent
+	cid := ""
+	if rec != nil {
+		cid = rec.CID
+	}
+	live := !it.expired(s.hub.clock.Now())
+	isTarget := cid == it.Target
+	switch {
+	case live && isTarget && it.Op == opCreate:
+		return ErrBusy
+	case live && !isTarget && cid == it.Base && o.reach <= sn.stamp.Rev:
+		return errInFlight
+	case live && !isTarget:
+		return ErrBusy
+	}
+	// A delete whose record is absent has reached its target; a create whose record
+	// is absent has not.
+	at, shown := m.progress.evidence(uri.Key, it.Target, sn.stamp.Rev)
+	if !isTarget && (!shown || it.Op == opDelete) {
+		if _, err := s.dropIntent(ctx, ref, it, false); err != nil {
+			return err
+		}
+		return errMoved
+	}
+	if !isTarget {
+		rev = at
+	}
+	s.hub.step("settle.before-write")
+	err := s.applyIntent(ctx, ref, sn.view, it, rev, guard{intent: it})
+	if errors.Is(err, errMoved) && sn.revision != it.BaseRevision {
+		// The view is not the one that the intent was taken on, so it can never be
+		// rolled forward.
+		if _, err := s.dropIntent(ctx, ref, it, false); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return errMoved
+}
+
+// applyIntent makes the view what the intent's write meant, at the rev at which
+// the record was its target.
+func (s *Store) applyIntent(ctx context.Context, ref objectRef, v view, it *intent, rev string, g guard) error {
+	if v.revision != it.BaseRevision {
+		return errMoved
+	}
+	if it.Op == opDelete {
+		return s.deleteView(ctx, ref, v, rev, g, nil)
+	}
+	obj, err := runtime.Decode(s.codec, it.Object)
+	if err != nil {
+		return err
+	}
+	return s.finalize(ctx, ref, v, it, obj, rev, g, nil)
+}

@@ -1,0 +1,90 @@
+package repostore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/value"
+)
+
+// Store is the storage of one record-backed kind. Watches, lists at a revision,
+// statistics and whatever else needs no repository is the embedded stock store's.
+type Store struct {
+	storage.Interface // the stock etcd3 store over the same views
+
+	hub            *Hub
+	mapper         RecordMapper
+	resource       schema.GroupResource
+	resourcePrefix string
+	keys           keyspace
+	codec          runtime.Codec
+	versioner      storage.APIObjectVersioner
+	transformer    value.Transformer
+	decoder        etcd3.Decoder
+	annotated      bool // objects name their workspace
+}
+
+var _ storage.Interface = (*Store)(nil)
+
+// storeConfig is what newStore needs beside the hub.
+type storeConfig struct {
+	raw            storage.Interface
+	mapper         RecordMapper
+	resource       schema.GroupResource
+	resourcePrefix string
+	codec          runtime.Codec
+	transformer    value.Transformer
+	annotated      bool
+}
+
+func newStore(h *Hub, c storeConfig) *Store {
+	s := &Store{
+		Interface: c.raw, hub: h, mapper: c.mapper, resource: c.resource, resourcePrefix: c.resourcePrefix,
+		keys: h.keys, codec: c.codec, transformer: c.transformer, annotated: c.annotated,
+		decoder: etcd3.NewDefaultDecoder(c.codec, storage.APIObjectVersioner{}),
+	}
+	h.addStore(s)
+	return s
+}
+
+// ref checks a key as the stock store does and reads it.
+func (s *Store) ref(key string) (objectRef, error) {
+	prepared, err := storage.PrepareKey(s.resourcePrefix, key, false)
+	if err != nil {
+		return objectRef{}, err
+	}
+	return parseRef(s.resourcePrefix, prepared), nil
+}
+
+// fail is the boundary: every error that leaves this storage passes here once.
+func (s *Store) fail(err error, ref objectRef) error {
+	return ToAPIError(err, s.resource, ref.name)
+}
+
+// attempts bounds how often a write starts again after it lost a race.
+const attempts = 40
+
+// pause waits a little, growing and jittered, before try i+1.
+func (s *Store) pause(ctx context.Context, i int) error {
+	if s.hub.step("pause") {
+		return ctx.Err()
+	}
+	d := time.Duration(1+rand.IntN(2+2*i)) * time.Millisecond
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.hub.clock.After(d):
+		return nil
+	}
+}
+
+// contended ends a write that lost too often: never in success.
+func (s *Store) contended(ref objectRef) error {
+	return fmt.Errorf("%s %q: %w, try again", s.resource.Resource, ref.name, ErrContended)
+}

@@ -1,0 +1,106 @@
+package repostore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
+)
+
+// txn is the one road by which this package writes to etcd.
+func (s *Store) txn(ctx context.Context, verb string, cmps []clientv3.Cmp, then []clientv3.Op) (*clientv3.TxnResponse, error) {
+	start := time.Now()
+	resp, err := s.hub.etcd.Txn(ctx).If(cmps...).Then(then...).Commit()
+	metrics.RecordEtcdRequest(verb, s.resource, err, start)
+	if err != nil {
+		return nil, fmt.Errorf("etcd transaction %s: %w", verb, err)
+	}
+	return resp, nil
+}
+
+// guard is what a view's transaction compares beside the view itself.
+type guard struct {
+	// intent is the open intent that this transaction settles; nil: there must be
+	// none (I2).
+	intent *intent
+	// fence, where fenced, is the fence that was read before the record (I5).
+	fenced bool
+	did    string
+	fence  int64
+	// newIdentity demands that no other object has the record.
+	newIdentity bool
+}
+
+func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []clientv3.Cmp, ops []clientv3.Op) {
+	cmps = append(cmps, at(s.keys.view(ref), viewRevision))
+	key := s.keys.intent(ref)
+	if g.intent != nil {
+		cmps = append(cmps, at(key, g.intent.modRevision))
+		ops = append(ops, clientv3.OpDelete(key))
+	} else {
+		cmps = append(cmps, absent(key))
+	}
+	if g.fenced {
+		cmps = append(cmps, at(s.keys.fence(ref.workspace, g.did), g.fence))
+	}
+	return cmps, ops
+}
+
+// errMoved says that a transaction's compares did not hold: the view, the intent
+// or the fence moved, and the caller must look again.
+var errMoved = fmt.Errorf("the view moved")
+
+// putView writes obj with its stamp over exactly v (v.revision 0: creates it) and
+// decodes what was stored into out, which may be nil.
+func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.Object, st stamp, g guard, out runtime.Object, extra ...clientv3.Op) error {
+	data, err := s.encode(obj)
+	if err != nil {
+		return err
+	}
+	value, err := s.seal(ctx, ref, data, st)
+	if err != nil {
+		return err
+	}
+	cmps, ops := s.compares(ref, v.revision, g)
+	if uri, ok := parseURI(st.URI); ok && g.newIdentity {
+		cmps = append(cmps, absent(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)))
+	}
+	ops = append(ops, clientv3.OpPut(s.keys.view(ref), value))
+	ops = append(ops, s.identityOps(ref, v.stamp, st, obj)...)
+	resp, err := s.txn(ctx, "putView", cmps, append(ops, extra...))
+	if err != nil {
+		return err
+	}
+	if !resp.Succeeded {
+		return errMoved
+	}
+	if out == nil {
+		return nil
+	}
+	return s.decodeInto(data, resp.Header.Revision, out)
+}
+
+// deleteView deletes exactly v. It bumps the fence of its repository (I5), and
+// decodes the last state, at the revision of the deletion, into out.
+func (s *Store) deleteView(ctx context.Context, ref objectRef, v view, rev string, g guard, out runtime.Object, extra ...clientv3.Op) error {
+	cmps, ops := s.compares(ref, v.revision, g)
+	ops = append(ops, clientv3.OpDelete(s.keys.view(ref)))
+	if uri, ok := parseURI(v.stamp.URI); ok {
+		ops = append(ops, s.bumpFence(ref.workspace, uri.did, rev),
+			clientv3.OpDelete(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)))
+	}
+	resp, err := s.txn(ctx, "deleteView", cmps, append(ops, extra...))
+	if err != nil {
+		return err
+	}
+	if !resp.Succeeded {
+		return errMoved
+	}
+	if out == nil {
+		return nil
+	}
+	return s.decodeInto(v.data, resp.Header.Revision, out)
+}
