@@ -56,7 +56,7 @@ type Contract struct {
 	// 8192 bytes.
 	SSHAuthorizedKeys []string
 	// userData is handed to the guest at its first start (cloud-init), at most
-	// 65536 bytes. It is public: everybody can read it in the record.
+	// 16384 bytes. It is public: everybody can read it in the record.
 	UserData string
 	// policy is the name of the policy that chooses among the bids, at most 253
 	// bytes. Empty: the fulfiller's own.
@@ -82,7 +82,8 @@ type ContractStatus struct {
 	// receipt is the at-uri of the record in which the bidder confirms the
 	// contract.
 	Receipt string
-	// message says in words what the phase doesn't, at most 1024 bytes.
+	// message says in words what the phase doesn't, at most 1024 bytes. Nothing
+	// secret belongs in it.
 	Message string
 }
 

@@ -3145,7 +3145,7 @@ func schema_pkg_apis_socialweb_v1alpha1_Contract(ref common.ReferenceCallback) c
 					},
 					"userData": {
 						SchemaProps: spec.SchemaProps{
-							Description: "userData is handed to the guest at its first start (cloud-init), at most 65536 bytes. It is public: everybody can read it in the record.",
+							Description: "userData is handed to the guest at its first start (cloud-init), at most 16384 bytes. It is public: everybody can read it in the record.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3239,6 +3239,7 @@ func schema_pkg_apis_socialweb_v1alpha1_ContractStatus(ref common.ReferenceCallb
 					"phase": {
 						SchemaProps: spec.SchemaProps{
 							Description: "phase of the contract: Staged, Requesting, Deployed, Releasing, Released or Failed.\n\nPossible enum values:\n - `\"Deployed\"` says that a bidder holds the contract.\n - `\"Failed\"` says that no bidder fulfilled the contract. It is final until the contract is staged again.\n - `\"Released\"` says that the contract was given back. It is final until the contract is staged again.\n - `\"Releasing\"` says that the contract is being given back.\n - `\"Requesting\"` says that a bidder is being looked for.\n - `\"Staged\"` says that the contract is declared only.",
+							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Deployed", "Failed", "Released", "Releasing", "Requesting", "Staged"},
@@ -3260,13 +3261,13 @@ func schema_pkg_apis_socialweb_v1alpha1_ContractStatus(ref common.ReferenceCallb
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says in words what the phase doesn't, at most 1024 bytes.",
+							Description: "message says in words what the phase doesn't, at most 1024 bytes. Nothing secret belongs in it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 				},
-				Required: []string{"name"},
+				Required: []string{"name", "phase"},
 			},
 		},
 	}

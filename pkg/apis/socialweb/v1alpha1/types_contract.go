@@ -68,7 +68,7 @@ type Contract struct {
 	// +listType=atomic
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
 	// userData is handed to the guest at its first start (cloud-init), at most
-	// 65536 bytes. It is public: everybody can read it in the record.
+	// 16384 bytes. It is public: everybody can read it in the record.
 	// +optional
 	UserData string `json:"userData,omitempty"`
 	// policy is the name of the policy that chooses among the bids, at most 253
@@ -94,8 +94,8 @@ type ContractStatus struct {
 	Name string `json:"name"`
 	// phase of the contract: Staged, Requesting, Deployed, Releasing, Released or
 	// Failed.
-	// +optional
-	Phase ContractPhase `json:"phase,omitempty"`
+	// +required
+	Phase ContractPhase `json:"phase"`
 	// winner is the account (DID) of the bidder that holds the contract.
 	// +optional
 	Winner string `json:"winner,omitempty"`
@@ -103,7 +103,8 @@ type ContractStatus struct {
 	// contract.
 	// +optional
 	Receipt string `json:"receipt,omitempty"`
-	// message says in words what the phase doesn't, at most 1024 bytes.
+	// message says in words what the phase doesn't, at most 1024 bytes. Nothing
+	// secret belongs in it.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -32,7 +32,7 @@ type ContractApplyConfiguration struct {
 	// 8192 bytes.
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
 	// userData is handed to the guest at its first start (cloud-init), at most
-	// 65536 bytes. It is public: everybody can read it in the record.
+	// 16384 bytes. It is public: everybody can read it in the record.
 	UserData *string `json:"userData,omitempty"`
 	// policy is the name of the policy that chooses among the bids, at most 253
 	// bytes. Empty: the fulfiller's own.

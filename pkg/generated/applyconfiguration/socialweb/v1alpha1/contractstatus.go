@@ -22,7 +22,8 @@ type ContractStatusApplyConfiguration struct {
 	// receipt is the at-uri of the record in which the bidder confirms the
 	// contract.
 	Receipt *string `json:"receipt,omitempty"`
-	// message says in words what the phase doesn't, at most 1024 bytes.
+	// message says in words what the phase doesn't, at most 1024 bytes. Nothing
+	// secret belongs in it.
 	Message *string `json:"message,omitempty"`
 }
 
