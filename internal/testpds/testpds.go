@@ -17,7 +17,8 @@ type Options struct {
 	// Backfill is the window in which a firehose cursor is served without
 	// OutdatedCursor; 0: the default (24 h).
 	Backfill time.Duration
-	// DataDir keeps the data there; "": a directory of the test.
+	// DataDir keeps the data there; "": a directory of the test (the reference
+	// PDS), memory (the embedded one).
 	DataDir string
 	// Port to listen on. 0: the one that DataDir was served on before, else any.
 	Port int
@@ -27,8 +28,8 @@ type Options struct {
 type Server struct {
 	// URL of the PDS, http://localhost:PORT.
 	URL string
-	// PLCURL is the did:plc directory that knows its accounts; "" where its
-	// accounts need none (the embedded PDS).
+	// PLCURL is the did:plc directory that knows its accounts. The embedded PDS
+	// is its own.
 	PLCURL string
 	// AdminPassword for com.atproto.admin.* with HTTP Basic, user "admin".
 	AdminPassword string
