@@ -47,6 +47,9 @@ func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Obje
 	if err != nil {
 		return err
 	}
+	if !follow {
+		s.mapper.FirstSight(obj, Sight{Now: s.hub.clock.Now()})
+	}
 	for i := range attempts {
 		sn, err := s.look(ctx, ref, "")
 		if err != nil {
@@ -128,6 +131,9 @@ func (s *Store) createFollowing(ctx context.Context, ref objectRef, m *mount, ur
 	st := stamp{URI: uri.String()}
 	if err := s.pull(obj, &st, rec, commit.Rev); err != nil {
 		return finished, err
+	}
+	if st.Invalid == "" {
+		s.mapper.FirstSight(obj, Sight{Record: rec.Value, Now: s.hub.clock.Now()})
 	}
 	g := guard{fenced: true, did: uri.did, fence: sn.fence, newIdentity: true}
 	err = s.putView(ctx, ref, view{}, obj, st, g, out, s.attachOp(ref.workspace, uri))

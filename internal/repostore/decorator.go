@@ -1,8 +1,10 @@
 package repostore
 
 import (
+	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -40,7 +42,7 @@ func (h *Hub) PlainDecorator() generic.StorageDecorator {
 func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value.Transformer) value.Transformer, under string) generic.StorageDecorator {
 	return func(
 		config *storagebackend.ConfigForResource, resourcePrefix string,
-		keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
+		_ func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
 		attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
 	) (storage.Interface, factory.DestroyFunc, error) {
 		c := *config
@@ -61,7 +63,7 @@ func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value
 		}
 		watched, err := cacher.NewCacherFromConfig(cacher.Config{
 			Storage: under, Versioner: storage.APIObjectVersioner{}, GroupResource: c.GroupResource,
-			EventsHistoryWindow: c.EventsHistoryWindow, ResourcePrefix: resourcePrefix, KeyFunc: keyFunc,
+			EventsHistoryWindow: c.EventsHistoryWindow, ResourcePrefix: resourcePrefix, KeyFunc: workspaceKeyFunc(resourcePrefix),
 			NewFunc: newFunc, NewListFunc: newListFunc, GetAttrsFunc: attrs, IndexerFuncs: triggers, Indexers: indexers, Codec: c.Codec,
 		})
 		if err != nil {
@@ -77,5 +79,21 @@ func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value
 				destroyRaw()
 			})
 		}, nil
+	}
+}
+
+// workspaceKeyFunc makes the storage key of an object. The cache sees objects
+// without a request, so it takes the workspace from the annotation.
+func workspaceKeyFunc(resourcePrefix string) func(runtime.Object) (string, error) {
+	return func(obj runtime.Object) (string, error) {
+		accessor, err := meta.Accessor(obj)
+		if err != nil {
+			return "", err
+		}
+		ws := accessor.GetAnnotations()[ClusterAnnotation]
+		if ws == "" {
+			return "", fmt.Errorf("%q lacks the annotation %s", accessor.GetName(), ClusterAnnotation)
+		}
+		return makeRef(resourcePrefix, ws, accessor.GetName()).key, nil
 	}
 }

@@ -235,10 +235,12 @@ func (s *Store) fresh(ref objectRef, uri recordURI, id *identity, rec *atproto.R
 		b.URI = uri.String()
 		s.mapper.SetBinding(obj, b)
 	}
-	s.mapper.FirstSight(rec.Value, obj, now)
 	st := stamp{URI: uri.String()}
 	if err := s.pull(obj, &st, rec, rev); err != nil {
 		return nil, stamp{}, err
+	}
+	if st.Invalid == "" {
+		s.mapper.FirstSight(obj, Sight{Record: rec.Value, Ours: id != nil, Now: now})
 	}
 	return obj, st, nil
 }

@@ -28,10 +28,10 @@ type RecordMapper interface {
 	// of obj alone, and all of it on an error. An *InvalidRecordError says that the
 	// record can't be this kind's.
 	Decode(record map[string]any, obj runtime.Object) (remainder map[string]any, err error)
-	// FirstSight prepares an object for a record that is seen for the first time:
-	// what the kind's strategy does for a created object (finalizers, defaults),
-	// and what is fixed once (an expiry).
-	FirstSight(record map[string]any, obj runtime.Object, now time.Time)
+	// FirstSight completes an object that is seen for the first time: created by
+	// the API, or decoded from a record. It fixes what is fixed once (an expiry) and
+	// does what the kind's strategy does for a created object.
+	FirstSight(obj runtime.Object, s Sight)
 
 	// Binding is obj's wish for a record; the zero Binding is none.
 	Binding(obj runtime.Object) Binding
@@ -56,6 +56,17 @@ type Binding struct {
 	URI string
 	// Retain keeps the record when the object is deleted.
 	Retain bool
+}
+
+// Sight is what is known when an object is seen for the first time.
+type Sight struct {
+	// Record that it was decoded from; nil for one that the API creates.
+	Record map[string]any
+	// Ours tells that the record had been served before: its views were lost. Its
+	// observed status is our own then, and is taken back.
+	Ours bool
+	// Now is the time of the sight.
+	Now time.Time
 }
 
 // Direction tells which way the last change of a declaration went.
