@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
 
-	"socialweb.computer/infra-apiserver/pkg/registry"
+	"socialweb.computer/infra-apiserver/internal/repostore"
 )
 
 // Storage is what keeps the objects.
@@ -74,7 +74,7 @@ func (etcdStorage) Decorator(schema.GroupResource) generic.StorageDecorator {
 			if err != nil {
 				return "", err
 			}
-			ws := m.GetAnnotations()[registry.ClusterAnnotation]
+			ws := m.GetAnnotations()[repostore.ClusterAnnotation]
 			if ws == "" {
 				return "", fmt.Errorf("object %s names no workspace", m.GetName())
 			}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 
-	"socialweb.computer/infra-apiserver/pkg/registry"
+	"socialweb.computer/infra-apiserver/internal/repostore"
 )
 
 const clustersPrefix = "/clusters/"
@@ -23,7 +23,7 @@ func withWorkspace(next http.Handler, open bool, codecs runtime.NegotiatedSerial
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		escaped := r.URL.EscapedPath()
 		if !open || !strings.HasPrefix(escaped, clustersPrefix) {
-			next.ServeHTTP(w, r.WithContext(registry.WithWorkspace(r.Context(), registry.DefaultWorkspace)))
+			next.ServeHTTP(w, r.WithContext(repostore.WithWorkspace(r.Context(), repostore.DefaultWorkspace)))
 			return
 		}
 		ws, inner, err := splitWorkspace(escaped, r.Method)
@@ -31,7 +31,7 @@ func withWorkspace(next http.Handler, open bool, codecs runtime.NegotiatedSerial
 			responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Version: "v1"}, w, r)
 			return
 		}
-		r2 := r.Clone(registry.WithWorkspace(r.Context(), ws))
+		r2 := r.Clone(repostore.WithWorkspace(r.Context(), ws))
 		r2.URL.Path, r2.URL.RawPath = inner.Path, inner.RawPath
 		next.ServeHTTP(w, r2)
 	})
@@ -42,9 +42,9 @@ func splitWorkspace(escaped, method string) (ws string, inner *url.URL, err erro
 	segment, rest, _ := strings.Cut(strings.TrimPrefix(escaped, clustersPrefix), "/")
 	ws, uerr := url.PathUnescape(segment)
 	switch {
-	case uerr != nil || (ws != registry.AllWorkspaces && !registry.ValidWorkspace(ws)):
+	case uerr != nil || (ws != repostore.AllWorkspaces && !repostore.ValidWorkspace(ws)):
 		return "", nil, apierrors.NewBadRequest("the path names no workspace: a lower case DNS label, or *")
-	case ws == registry.AllWorkspaces && method != http.MethodGet && method != http.MethodHead:
+	case ws == repostore.AllWorkspaces && method != http.MethodGet && method != http.MethodHead:
 		return "", nil, apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "clusters/*"}, strings.ToLower(method))
 	}
 	inner, uerr = url.Parse("/" + rest)

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+
+	"socialweb.computer/infra-apiserver/internal/repostore"
 )
 
 // useWorkspaceKeys makes the store keep its objects at
@@ -24,8 +26,8 @@ func useWorkspaceKeys(s *genericregistry.Store) {
 // rootKey is where the objects of the context's workspace lie. Without a
 // workspace, and for all of them, it is where every object lies.
 func rootKey(ctx context.Context, prefix string) string {
-	ws, ok := WorkspaceFrom(ctx)
-	if !ok || ws == AllWorkspaces {
+	ws, ok := repostore.WorkspaceFrom(ctx)
+	if !ok || ws == repostore.AllWorkspaces {
 		return prefix
 	}
 	return prefix + "/" + ws
@@ -34,8 +36,8 @@ func rootKey(ctx context.Context, prefix string) string {
 // objectKey is where one object lies. All workspaces together have no single
 // object of a name, so a request for one is refused.
 func objectKey(ctx context.Context, gr schema.GroupResource, prefix, name string) (string, error) {
-	ws, ok := WorkspaceFrom(ctx)
-	if !ok || !ValidWorkspace(ws) {
+	ws, ok := repostore.WorkspaceFrom(ctx)
+	if !ok || !repostore.ValidWorkspace(ws) {
 		return "", apierrors.NewBadRequest("a single object of " + gr.String() + " needs one workspace, not " + quoteWorkspace(ws))
 	}
 	if name == "" {

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"socialweb.computer/infra-apiserver/internal/repostore"
 )
 
 // prepareMetaForCreate begins the generation and names the workspace on the
@@ -15,7 +17,7 @@ import (
 func prepareMetaForCreate(ctx context.Context, obj runtime.Object) {
 	m := mustMeta(obj)
 	m.SetGeneration(1)
-	if ws, ok := WorkspaceFrom(ctx); ok {
+	if ws, ok := repostore.WorkspaceFrom(ctx); ok {
 		setCluster(m, ws)
 	}
 }
@@ -25,8 +27,8 @@ func prepareMetaForCreate(ctx context.Context, obj runtime.Object) {
 // the spec changed.
 func prepareMetaForUpdate(obj, old runtime.Object, specChanged bool) {
 	m, o := mustMeta(obj), mustMeta(old)
-	ws, had := o.GetAnnotations()[ClusterAnnotation]
-	if _, has := m.GetAnnotations()[ClusterAnnotation]; had && !has {
+	ws, had := o.GetAnnotations()[repostore.ClusterAnnotation]
+	if _, has := m.GetAnnotations()[repostore.ClusterAnnotation]; had && !has {
 		setCluster(m, ws)
 	}
 	if specChanged {
@@ -36,12 +38,12 @@ func prepareMetaForUpdate(obj, old runtime.Object, specChanged bool) {
 
 // validateMetaUpdate refuses to move an object to another workspace.
 func validateMetaUpdate(obj, old runtime.Object) field.ErrorList {
-	now := mustMeta(obj).GetAnnotations()[ClusterAnnotation]
-	before := mustMeta(old).GetAnnotations()[ClusterAnnotation]
+	now := mustMeta(obj).GetAnnotations()[repostore.ClusterAnnotation]
+	before := mustMeta(old).GetAnnotations()[repostore.ClusterAnnotation]
 	if now == before {
 		return nil
 	}
-	at := field.NewPath("metadata", "annotations").Key(ClusterAnnotation)
+	at := field.NewPath("metadata", "annotations").Key(repostore.ClusterAnnotation)
 	return field.ErrorList{field.Invalid(at, now, "is immutable")}
 }
 
@@ -51,7 +53,7 @@ func setCluster(m metav1.Object, ws string) {
 	for k, v := range m.GetAnnotations() {
 		annotations[k] = v
 	}
-	annotations[ClusterAnnotation] = ws
+	annotations[repostore.ClusterAnnotation] = ws
 	m.SetAnnotations(annotations)
 }
 

@@ -1,0 +1,94 @@
+package credentials
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+const secretWord = "hunter2-hunter2"
+
+// Both providers follow the same rules.
+func TestProviders(t *testing.T) {
+	entries := map[string]map[string]string{
+		"w1/alice":   {IdentifierKey: "alice.test\n", PasswordKey: secretWord + "\n"},
+		"w2/bob":     {IdentifierKey: "bob.test", PasswordKey: secretWord},
+		"w1/nopass":  {IdentifierKey: "x.test"},
+		"w1/empty":   {IdentifierKey: "  \n", PasswordKey: secretWord},
+		"w1/a.b":     {IdentifierKey: "ab.test", PasswordKey: secretWord},
+		"w1/no-user": {PasswordKey: secretWord},
+	}
+	for name, p := range map[string]Provider{"directory": directory(t, entries), "secrets": secrets(entries)} {
+		t.Run(name, func(t *testing.T) {
+			c, err := p.Get(t.Context(), "w1", "alice")
+			if err != nil || c.Identifier != "alice.test" || c.Password != secretWord {
+				t.Errorf("identifier %q, password right: %t, error %v", c.Identifier, c.Password == secretWord, err)
+			}
+			if c, err := p.Get(t.Context(), "w1", "a.b"); err != nil || c.Identifier != "ab.test" {
+				t.Errorf("a name with a dot: %q, %v", c.Identifier, err)
+			}
+			for _, id := range [][2]string{{"w1", "bob"}, {"w2", "alice"}, {"w3", "alice"}, {"w1", "nobody"}} {
+				if _, err := p.Get(t.Context(), id[0], id[1]); !errors.Is(err, ErrNotFound) {
+					t.Errorf("%v: %v, want ErrNotFound", id, err)
+				}
+			}
+			// None of these may reach another workspace's credentials.
+			for _, id := range [][2]string{{"w1", "../w2/bob"}, {"w1/../w2", "bob"}, {"..", "w2"}, {"", "alice"}, {"w1", ""}, {"w1.alice", "x"}} {
+				if _, err := p.Get(t.Context(), id[0], id[1]); err == nil {
+					t.Errorf("%v was accepted", id)
+				}
+			}
+			for _, n := range []string{"nopass", "empty", "no-user"} {
+				_, err := p.Get(t.Context(), "w1", n)
+				if err == nil {
+					t.Errorf("%s was accepted", n)
+				} else if strings.Contains(err.Error(), secretWord) {
+					t.Errorf("%s: the error holds the password", n)
+				}
+			}
+		})
+	}
+	if _, err := (None{}).Get(t.Context(), "w1", "alice"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("None: %v", err)
+	}
+}
+
+func directory(t *testing.T, entries map[string]map[string]string) Provider {
+	root := t.TempDir()
+	for id, files := range entries {
+		dir := filepath.Join(root, filepath.FromSlash(id))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for f, content := range files {
+			if err := os.WriteFile(filepath.Join(dir, f), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return NewDirectory(root)
+}
+
+func secrets(entries map[string]map[string]string) Provider {
+	client := fake.NewClientset()
+	for id, files := range entries {
+		s := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: strings.Replace(id, "/", ".", 1)},
+			Data:       map[string][]byte{},
+		}
+		for k, v := range files {
+			s.Data[k] = []byte(v)
+		}
+		if err := client.Tracker().Add(s); err != nil {
+			panic(fmt.Sprintf("adding %s: %v", id, err))
+		}
+	}
+	return NewSecrets(client.CoreV1().Secrets("ns"))
+}
