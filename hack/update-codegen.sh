@@ -27,6 +27,11 @@ kube::codegen::gen_openapi \
   --report-filename hack/openapi-violations.list --update-report \
   --boilerplate "$BOILERPLATE" pkg/apis
 
+SCHEMA=$(mktemp)
+trap 'rm -f "$SCHEMA"' EXIT
+go run ./hack/openapischema > "$SCHEMA"
+
 kube::codegen::gen_client --with-watch --with-applyconfig \
+  --applyconfig-openapi-schema "$SCHEMA" \
   --output-dir pkg/generated --output-pkg "$MODULE/pkg/generated" \
   --boilerplate "$BOILERPLATE" pkg/apis

@@ -7,6 +7,6 @@
 // +k8s:deepcopy-gen=package
 // +k8s:conversion-gen=socialweb.computer/infra-apiserver/pkg/apis/socialweb
 // +k8s:defaulter-gen=TypeMeta
-// +k8s:openapi-model-package=computer.socialweb.v1alpha1
+// +k8s:openapi-model-package=computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1
 // +groupName=socialweb.computer
 package v1alpha1

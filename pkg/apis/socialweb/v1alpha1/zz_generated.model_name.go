@@ -7,100 +7,100 @@ package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AtprotoRepo) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.AtprotoRepo"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepo"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AtprotoRepoList) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.AtprotoRepoList"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepoList"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AtprotoRepoSpec) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.AtprotoRepoSpec"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepoSpec"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AtprotoRepoStatus) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.AtprotoRepoStatus"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepoStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Contract) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.Contract"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Contract"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ContractSecret) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.ContractSecret"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractSecret"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ContractStatus) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.ContractStatus"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CredentialsReference) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.CredentialsReference"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.CredentialsReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in EphemeralInfra) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.EphemeralInfra"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfra"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in EphemeralInfraList) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.EphemeralInfraList"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraList"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in EphemeralInfraSpec) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.EphemeralInfraSpec"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraSpec"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in EphemeralInfraStatus) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.EphemeralInfraStatus"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Infra) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.Infra"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Infra"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in InfraList) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.InfraList"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraList"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in InfraSpec) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.InfraSpec"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraSpec"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in InfraStatus) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.InfraStatus"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RecordBinding) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.RecordBinding"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordBinding"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RecordStatus) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.RecordStatus"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RepoReference) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.RepoReference"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RepoReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SecretReference) OpenAPIModelName() string {
-	return "computer.socialweb.v1alpha1.SecretReference"
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.SecretReference"
 }

@@ -23,6 +23,548 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepo
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepoSpec
+      default: {}
+    - name: status
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepoStatus
+      default: {}
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepoSpec
+  map:
+    fields:
+    - name: access
+      type:
+        scalar: string
+      default: ReadWrite
+    - name: credentialsRef
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.CredentialsReference
+    - name: default
+      type:
+        scalar: boolean
+    - name: did
+      type:
+        scalar: string
+    - name: eventSource
+      type:
+        scalar: string
+      default: Firehose
+    - name: execution
+      type:
+        scalar: string
+    - name: handle
+      type:
+        scalar: string
+    - name: jetstreamURL
+      type:
+        scalar: string
+    - name: pds
+      type:
+        scalar: string
+    - name: staleReads
+      type:
+        scalar: string
+      default: Deny
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepoStatus
+  map:
+    fields:
+    - name: access
+      type:
+        scalar: string
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: did
+      type:
+        scalar: string
+    - name: handle
+      type:
+        scalar: string
+    - name: ingestedRev
+      type:
+        scalar: string
+    - name: lagSeconds
+      type:
+        scalar: numeric
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: pds
+      type:
+        scalar: string
+    - name: rev
+      type:
+        scalar: string
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Contract
+  map:
+    fields:
+    - name: bidderDids
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: denyBidderDids
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: policy
+      type:
+        scalar: string
+    - name: policyArgs
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: sshAuthorizedKeys
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: state
+      type:
+        scalar: string
+      default: Staged
+    - name: userData
+      type:
+        scalar: string
+    - name: vmName
+      type:
+        scalar: string
+    - name: vmReadyTimeoutSec
+      type:
+        scalar: numeric
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractSecret
+  map:
+    fields:
+    - name: contract
+      type:
+        scalar: string
+      default: ""
+    - name: secretRef
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.SecretReference
+      default: {}
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractStatus
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: phase
+      type:
+        scalar: string
+      default: ""
+    - name: receipt
+      type:
+        scalar: string
+    - name: winner
+      type:
+        scalar: string
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.CredentialsReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfra
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraSpec
+      default: {}
+    - name: status
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraStatus
+      default: {}
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraSpec
+  map:
+    fields:
+    - name: contracts
+      type:
+        list:
+          elementType:
+            namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Contract
+          elementRelationship: atomic
+    - name: description
+      type:
+        scalar: string
+    - name: endWhen
+      type:
+        scalar: string
+      default: Complete
+    - name: record
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordBinding
+    - name: secrets
+      type:
+        list:
+          elementType:
+            namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractSecret
+          elementRelationship: associative
+          keys:
+          - contract
+    - name: ttlSeconds
+      type:
+        scalar: numeric
+      default: 3600
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: contracts
+      type:
+        list:
+          elementType:
+            namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractStatus
+          elementRelationship: associative
+          keys:
+          - name
+    - name: endReason
+      type:
+        scalar: string
+    - name: endedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: expiresAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: phase
+      type:
+        scalar: string
+    - name: record
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordStatus
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Infra
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraSpec
+      default: {}
+    - name: status
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraStatus
+      default: {}
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraSpec
+  map:
+    fields:
+    - name: contracts
+      type:
+        list:
+          elementType:
+            namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Contract
+          elementRelationship: atomic
+    - name: description
+      type:
+        scalar: string
+    - name: record
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordBinding
+    - name: secrets
+      type:
+        list:
+          elementType:
+            namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractSecret
+          elementRelationship: associative
+          keys:
+          - contract
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: contracts
+      type:
+        list:
+          elementType:
+            namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractStatus
+          elementRelationship: associative
+          keys:
+          - name
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: phase
+      type:
+        scalar: string
+    - name: record
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordStatus
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordBinding
+  map:
+    fields:
+    - name: deletionPolicy
+      type:
+        scalar: string
+      default: Delete
+    - name: repoRef
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RepoReference
+      default: {}
+    - name: uri
+      type:
+        scalar: string
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordStatus
+  map:
+    fields:
+    - name: cid
+      type:
+        scalar: string
+    - name: declarationHash
+      type:
+        scalar: string
+    - name: direction
+      type:
+        scalar: string
+    - name: rev
+      type:
+        scalar: string
+    - name: syncedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: uri
+      type:
+        scalar: string
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RepoReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.SecretReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+  map:
+    fields:
+    - name: lastTransitionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+      default: ""
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: status
+      type:
+        scalar: string
+      default: ""
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: fieldsType
+      type:
+        scalar: string
+    - name: fieldsV1
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
+    - name: manager
+      type:
+        scalar: string
+    - name: operation
+      type:
+        scalar: string
+    - name: subresource
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: creationTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: deletionGracePeriodSeconds
+      type:
+        scalar: numeric
+    - name: deletionTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: finalizers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: generateName
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: managedFields
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+          elementRelationship: atomic
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: ownerReferences
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+          elementRelationship: associative
+          keys:
+          - uid
+    - name: resourceVersion
+      type:
+        scalar: string
+    - name: selfLink
+      type:
+        scalar: string
+    - name: uid
+      type:
+        scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: blockOwnerDeletion
+      type:
+        scalar: boolean
+    - name: controller
+      type:
+        scalar: boolean
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: uid
+      type:
+        scalar: string
+      default: ""
+    elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+  scalar: untyped
 - name: __untyped_atomic_
   scalar: untyped
   list:

@@ -5,7 +5,10 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
+	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	socialwebv1alpha1 "socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	internal "socialweb.computer/infra-apiserver/pkg/generated/applyconfiguration/internal"
 )
 
 // AtprotoRepoApplyConfiguration represents a declarative configuration of the AtprotoRepo type for use
@@ -31,6 +34,46 @@ func AtprotoRepo(name string) *AtprotoRepoApplyConfiguration {
 	b.WithKind("AtprotoRepo")
 	b.WithAPIVersion("socialweb.computer/v1alpha1")
 	return b
+}
+
+// ExtractAtprotoRepoFrom extracts the applied configuration owned by fieldManager from
+// atprotoRepo for the specified subresource. Pass an empty string for subresource to extract
+// the main resource. Common subresources include "status", "scale", etc.
+// atprotoRepo must be a unmodified AtprotoRepo API object that was retrieved from the Kubernetes API.
+// ExtractAtprotoRepoFrom provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractAtprotoRepoFrom(atprotoRepo *socialwebv1alpha1.AtprotoRepo, fieldManager string, subresource string) (*AtprotoRepoApplyConfiguration, error) {
+	b := &AtprotoRepoApplyConfiguration{}
+	err := managedfields.ExtractInto(atprotoRepo, internal.Parser().Type("computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.AtprotoRepo"), fieldManager, b, subresource)
+	if err != nil {
+		return nil, err
+	}
+	b.WithName(atprotoRepo.Name)
+
+	b.WithKind("AtprotoRepo")
+	b.WithAPIVersion("socialweb.computer/v1alpha1")
+	return b, nil
+}
+
+// ExtractAtprotoRepo extracts the applied configuration owned by fieldManager from
+// atprotoRepo. If no managedFields are found in atprotoRepo for fieldManager, a
+// AtprotoRepoApplyConfiguration is returned with only the Name, Namespace (if applicable),
+// APIVersion and Kind populated. It is possible that no managed fields were found for because other
+// field managers have taken ownership of all the fields previously owned by fieldManager, or because
+// the fieldManager never owned fields any fields.
+// atprotoRepo must be a unmodified AtprotoRepo API object that was retrieved from the Kubernetes API.
+// ExtractAtprotoRepo provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractAtprotoRepo(atprotoRepo *socialwebv1alpha1.AtprotoRepo, fieldManager string) (*AtprotoRepoApplyConfiguration, error) {
+	return ExtractAtprotoRepoFrom(atprotoRepo, fieldManager, "")
+}
+
+// ExtractAtprotoRepoStatus extracts the applied configuration owned by fieldManager from
+// atprotoRepo for the status subresource.
+func ExtractAtprotoRepoStatus(atprotoRepo *socialwebv1alpha1.AtprotoRepo, fieldManager string) (*AtprotoRepoApplyConfiguration, error) {
+	return ExtractAtprotoRepoFrom(atprotoRepo, fieldManager, "status")
 }
 
 func (b AtprotoRepoApplyConfiguration) IsApplyConfiguration() {}

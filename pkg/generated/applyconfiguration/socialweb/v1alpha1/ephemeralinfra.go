@@ -5,7 +5,10 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
+	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	socialwebv1alpha1 "socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	internal "socialweb.computer/infra-apiserver/pkg/generated/applyconfiguration/internal"
 )
 
 // EphemeralInfraApplyConfiguration represents a declarative configuration of the EphemeralInfra type for use
@@ -34,6 +37,46 @@ func EphemeralInfra(name string) *EphemeralInfraApplyConfiguration {
 	b.WithKind("EphemeralInfra")
 	b.WithAPIVersion("socialweb.computer/v1alpha1")
 	return b
+}
+
+// ExtractEphemeralInfraFrom extracts the applied configuration owned by fieldManager from
+// ephemeralInfra for the specified subresource. Pass an empty string for subresource to extract
+// the main resource. Common subresources include "status", "scale", etc.
+// ephemeralInfra must be a unmodified EphemeralInfra API object that was retrieved from the Kubernetes API.
+// ExtractEphemeralInfraFrom provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractEphemeralInfraFrom(ephemeralInfra *socialwebv1alpha1.EphemeralInfra, fieldManager string, subresource string) (*EphemeralInfraApplyConfiguration, error) {
+	b := &EphemeralInfraApplyConfiguration{}
+	err := managedfields.ExtractInto(ephemeralInfra, internal.Parser().Type("computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfra"), fieldManager, b, subresource)
+	if err != nil {
+		return nil, err
+	}
+	b.WithName(ephemeralInfra.Name)
+
+	b.WithKind("EphemeralInfra")
+	b.WithAPIVersion("socialweb.computer/v1alpha1")
+	return b, nil
+}
+
+// ExtractEphemeralInfra extracts the applied configuration owned by fieldManager from
+// ephemeralInfra. If no managedFields are found in ephemeralInfra for fieldManager, a
+// EphemeralInfraApplyConfiguration is returned with only the Name, Namespace (if applicable),
+// APIVersion and Kind populated. It is possible that no managed fields were found for because other
+// field managers have taken ownership of all the fields previously owned by fieldManager, or because
+// the fieldManager never owned fields any fields.
+// ephemeralInfra must be a unmodified EphemeralInfra API object that was retrieved from the Kubernetes API.
+// ExtractEphemeralInfra provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractEphemeralInfra(ephemeralInfra *socialwebv1alpha1.EphemeralInfra, fieldManager string) (*EphemeralInfraApplyConfiguration, error) {
+	return ExtractEphemeralInfraFrom(ephemeralInfra, fieldManager, "")
+}
+
+// ExtractEphemeralInfraStatus extracts the applied configuration owned by fieldManager from
+// ephemeralInfra for the status subresource.
+func ExtractEphemeralInfraStatus(ephemeralInfra *socialwebv1alpha1.EphemeralInfra, fieldManager string) (*EphemeralInfraApplyConfiguration, error) {
+	return ExtractEphemeralInfraFrom(ephemeralInfra, fieldManager, "status")
 }
 
 func (b EphemeralInfraApplyConfiguration) IsApplyConfiguration() {}

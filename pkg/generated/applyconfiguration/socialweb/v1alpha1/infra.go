@@ -5,7 +5,10 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
+	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	socialwebv1alpha1 "socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	internal "socialweb.computer/infra-apiserver/pkg/generated/applyconfiguration/internal"
 )
 
 // InfraApplyConfiguration represents a declarative configuration of the Infra type for use
@@ -34,6 +37,46 @@ func Infra(name string) *InfraApplyConfiguration {
 	b.WithKind("Infra")
 	b.WithAPIVersion("socialweb.computer/v1alpha1")
 	return b
+}
+
+// ExtractInfraFrom extracts the applied configuration owned by fieldManager from
+// infra for the specified subresource. Pass an empty string for subresource to extract
+// the main resource. Common subresources include "status", "scale", etc.
+// infra must be a unmodified Infra API object that was retrieved from the Kubernetes API.
+// ExtractInfraFrom provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractInfraFrom(infra *socialwebv1alpha1.Infra, fieldManager string, subresource string) (*InfraApplyConfiguration, error) {
+	b := &InfraApplyConfiguration{}
+	err := managedfields.ExtractInto(infra, internal.Parser().Type("computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Infra"), fieldManager, b, subresource)
+	if err != nil {
+		return nil, err
+	}
+	b.WithName(infra.Name)
+
+	b.WithKind("Infra")
+	b.WithAPIVersion("socialweb.computer/v1alpha1")
+	return b, nil
+}
+
+// ExtractInfra extracts the applied configuration owned by fieldManager from
+// infra. If no managedFields are found in infra for fieldManager, a
+// InfraApplyConfiguration is returned with only the Name, Namespace (if applicable),
+// APIVersion and Kind populated. It is possible that no managed fields were found for because other
+// field managers have taken ownership of all the fields previously owned by fieldManager, or because
+// the fieldManager never owned fields any fields.
+// infra must be a unmodified Infra API object that was retrieved from the Kubernetes API.
+// ExtractInfra provides a way to perform a extract/modify-in-place/apply workflow.
+// Note that an extracted apply configuration will contain fewer fields than what the fieldManager previously
+// applied if another fieldManager has updated or force applied any of the previously applied fields.
+func ExtractInfra(infra *socialwebv1alpha1.Infra, fieldManager string) (*InfraApplyConfiguration, error) {
+	return ExtractInfraFrom(infra, fieldManager, "")
+}
+
+// ExtractInfraStatus extracts the applied configuration owned by fieldManager from
+// infra for the status subresource.
+func ExtractInfraStatus(infra *socialwebv1alpha1.Infra, fieldManager string) (*InfraApplyConfiguration, error) {
+	return ExtractInfraFrom(infra, fieldManager, "status")
 }
 
 func (b InfraApplyConfiguration) IsApplyConfiguration() {}
