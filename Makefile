@@ -1,0 +1,102 @@
+# The front door: `make help` lists the targets. Everything here works offline
+# once Go's module cache and npm's have what go.mod and package-lock.json name.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+GO ?= go
+# cgo is off but for the race detector: one build cache then serves the project
+# and the Kubernetes programs that its tests use, and gcc doesn't matter to it.
+export CGO_ENABLED := 0
+
+# What `make test`, `make race` and `make lint` look at, and further arguments.
+PKGS ?= ./...
+ARGS ?=
+
+KUBE_VERSION := v1.37.2
+KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37 \
+	-X k8s.io/component-base/version.gitTreeState=clean -X k8s.io/component-base/version.buildDate=1970-01-01T00:00:00Z
+
+# npm's own lock of what is installed: as new as the last complete install.
+REFERENCE_PDS := test/pds/node_modules/.package-lock.json
+
+##@ Develop
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## Start the dev server: etcd, PDS and API server in one process (ARGS="--pds …")
+	@exec bin/infra-apiserver dev $(ARGS)
+
+.PHONY: build
+build: ## Build bin/infra-apiserver
+	$(GO) build -o bin/infra-apiserver ./cmd/infra-apiserver
+
+.PHONY: generate
+generate: ## Write all generated code again
+	hack/update-lexicons.sh
+	hack/update-codegen.sh
+
+.PHONY: clean
+clean: ## Remove what was built and the dev server's data; Go's caches stay
+	rm -rf bin hack/bin .infra test/pds/node_modules
+
+##@ Test
+
+# Two packages at a time, as many as the smallest machine has cores. The tests
+# start every service that they need, on loopback.
+.PHONY: test
+test: bin/kubectl $(REFERENCE_PDS) ## Run every test, and each fuzz target for a moment (PKGS=…, ARGS="-run …")
+	$(GO) test -p 2 -timeout 25m $(ARGS) $(PKGS)
+ifeq ($(PKGS),./...)
+	hack/fuzz.sh $(FUZZTIME)
+endif
+
+RACE_PKGS = $(if $(filter ./...,$(PKGS)),./cmd/... ./internal/... ./pkg/apis/... ./pkg/apiserver/... ./pkg/registry/...,$(PKGS))
+
+.PHONY: race
+race: export CGO_ENABLED := 1
+race: $(REFERENCE_PDS) ## Run our packages' tests under the race detector
+	$(GO) test -race -p 2 -timeout 40m $(ARGS) $(RACE_PKGS)
+
+# A count, not a time: what a run does is then the same on a busy machine.
+FUZZTIME ?= 2000x
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target (FUZZTIME=1m for longer)
+	hack/fuzz.sh $(FUZZTIME)
+
+##@ Check
+
+# The cheap checks come first, so that it fails fast.
+.PHONY: verify
+verify: ## Everything that needs no running test: formats, sizes, modules, generated code, vet, lint
+	hack/verify-files.sh
+	$(GO) mod tidy -diff
+	hack/verify-lexicons.sh
+	hack/verify-codegen.sh
+	$(GO) vet ./...
+	@$(MAKE) --no-print-directory lint
+
+.PHONY: lint
+lint: bin/golangci-lint ## Run golangci-lint (PKGS=./internal/…)
+	bin/golangci-lint run $(PKGS)
+
+# Tools are built from source, at the versions that their modules pin.
+
+bin/golangci-lint: hack/tools/go.mod hack/tools/go.sum
+	cd hack/tools && $(GO) build -ldflags '-s -w' -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+bin/kubectl: test/controlplane/go.mod test/controlplane/go.sum
+	cd test/controlplane && $(GO) build -ldflags '$(KUBE_LDFLAGS)' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubectl
+
+$(REFERENCE_PDS): test/pds/package.json test/pds/package-lock.json
+	cd test/pds && npm ci --ignore-scripts --no-audit --no-fund
+	touch $@
