@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/storage"
@@ -52,21 +53,39 @@ func (m *mount) barrier(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return m.reach(ctx, head.Rev)
+		return m.reach(ctx, head.Rev, m.hub.eventWait)
 	})
 }
 
-// reach returns when every change up to rev is in the views: it gives the event
-// source a moment (an idle PDS announces late), then compares the repository.
-func (m *mount) reach(ctx context.Context, rev string) error {
-	if m.progress.reached(rev) {
+// catcher is an event source that can fetch at once what the PDS has not
+// announced yet.
+type catcher interface {
+	CatchUp(ctx context.Context, did, rev string) error
+}
+
+// reach returns when every change up to rev is in the views. It gives the event
+// source a moment, for an idle PDS announces late; then it fetches what is
+// missing: from the source, where comparing the repository would be dear and the
+// source can, else by comparing.
+func (m *mount) reach(ctx context.Context, rev string, moment time.Duration) error {
+	streaming := m.Source != nil && m.Source.Connected()
+	if m.progress.reached(rev) || streaming && m.progress.wait(ctx, m.hub.clock, rev, moment) {
 		return nil
 	}
-	if m.Source != nil && m.Source.Connected() && m.progress.wait(ctx, m.hub.clock, rev, m.hub.eventWait) {
-		return nil
+	if c, ok := m.Source.(catcher); ok && streaming && m.big.Load() {
+		bounded, cancel := context.WithTimeout(ctx, catchUpWait)
+		err := c.CatchUp(bounded, m.Repo.DID(), rev)
+		cancel()
+		if err == nil && m.progress.wait(ctx, m.hub.clock, rev, catchUpWait) {
+			return nil
+		}
 	}
 	return m.resync(ctx, rev)
 }
+
+// catchUpWait is how long catching up, and the ingest of what it brought, may
+// take each before the repository is compared after all.
+const catchUpWait = time.Second
 
 // cacheStorage is what the Cacher reads from: the stock store, whose "current
 // resource version" is the barrier's. Its reflector's lists and watches touch no

@@ -31,6 +31,10 @@ type HubConfig struct {
 	// EventWait is how long a barrier that is behind waits for the event source
 	// before it compares the repository itself; 0 is 30 ms.
 	EventWait time.Duration
+	// LookRate is how many times a second, for each PDS host, one replica asks for
+	// the head of a repository whose event source is quiet; 0 never does. It is for
+	// a PDS of one's own: a hosted one counts every request.
+	LookRate float64
 	// PublishDelay is how long status changes of an object are collected before
 	// they are put into its record; 0 is 500 ms.
 	PublishDelay time.Duration
@@ -46,6 +50,7 @@ type Hub struct {
 	putTimeout   time.Duration
 	eventWait    time.Duration
 	publishDelay time.Duration
+	lookRate     float64
 
 	nonces  atomic.Int64
 	ticked  atomic.Int64 // unix nanoseconds of the last tick of Run
@@ -67,7 +72,7 @@ type Hub struct {
 func NewHub(c HubConfig) *Hub {
 	h := &Hub{
 		etcd: c.Etcd, keys: newKeyspace(c.Prefix), clock: c.Clock, replica: c.Replica,
-		intentTerm: c.IntentTerm, putTimeout: c.PutTimeout, eventWait: c.EventWait, publishDelay: c.PublishDelay,
+		intentTerm: c.IntentTerm, putTimeout: c.PutTimeout, eventWait: c.EventWait, publishDelay: c.PublishDelay, lookRate: c.LookRate,
 		mounts: map[string]map[string]*mount{},
 	}
 	if h.clock == nil {
@@ -136,7 +141,10 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 	h.mu.Unlock()
 
-	h.wg.Go(func() { h.publish(ctx) })
+	h.wg.Go(func() { h.whileElected(ctx, "publisher", h.publishing) })
+	if h.lookRate > 0 {
+		h.wg.Go(func() { h.whileElected(ctx, "looker", h.looking) })
+	}
 	ticker := h.clock.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,7 +21,8 @@ type mount struct {
 	hub      *Hub
 	progress *progress
 	heads    flight
-	syncing  sync.Mutex // one comparison at a time
+	syncing  sync.Mutex  // one comparison at a time
+	big      atomic.Bool // comparing takes an export
 
 	mu        sync.Mutex // guards what follows
 	cancel    context.CancelFunc
@@ -116,7 +118,7 @@ func (m *mount) receive(e events.Event) {
 		m.progress.wake()
 		return
 	}
-	m.progress.add(e, func(collection string) bool { return m.hub.storeFor(collection) != nil })
+	m.progress.add(e, m.hub.clock.Now(), func(collection string) bool { return m.hub.storeFor(collection) != nil })
 }
 
 // parallel is how many records of one repository are ingested at once.

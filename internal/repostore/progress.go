@@ -19,6 +19,7 @@ type progress struct {
 	last    string         // rev of the newest event in line, "" after a gap
 	gap     string         // why the whole repository must be compared, "" if not
 	pending []*commit      // in the order of the events
+	heard   time.Time      // when the last event came
 	moved   chan struct{}  // closed and replaced when known moves
 	work    chan struct{}  // holds a token when there is something to do
 	history map[string]rev // evidence: target CIDs that the stream showed, by path and CID
@@ -52,10 +53,11 @@ func (p *progress) wake() {
 
 // add lines an event up. It is called on the source's goroutine and returns at
 // once.
-func (p *progress) add(e events.Event, wanted func(collection string) bool) {
+func (p *progress) add(e events.Event, now time.Time, wanted func(collection string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.wake()
+	p.heard = now
 	if e.Kind == events.Gap {
 		p.gap, p.last = e.Reason, ""
 		return
@@ -172,6 +174,13 @@ func (p *progress) setKnownLocked(rev string) {
 	p.known = rev
 	close(p.moved)
 	p.moved = make(chan struct{})
+}
+
+// quietFor is how long no event came.
+func (p *progress) quietFor(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return now.Sub(p.heard)
 }
 
 func (p *progress) knownRev() string {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/client/v3/concurrency"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
@@ -30,44 +29,6 @@ const contestLimit = 3
 type item struct {
 	store *Store
 	ref   objectRef
-}
-
-// publish runs the publisher while this replica is elected, until ctx ends.
-func (h *Hub) publish(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	for ctx.Err() == nil {
-		err := h.elected(ctx, "publisher", h.publishing)
-		if err != nil && ctx.Err() == nil {
-			logger.Error(err, "The status publisher stopped, will try again")
-		}
-		select {
-		case <-ctx.Done():
-		case <-h.clock.After(time.Second):
-		}
-	}
-}
-
-// elected runs f while this process leads the named election.
-func (h *Hub) elected(ctx context.Context, name string, f func(context.Context) error) error {
-	session, err := concurrency.NewSession(h.etcd, concurrency.WithTTL(10), concurrency.WithContext(ctx))
-	if err != nil {
-		return fmt.Errorf("election session: %w", err)
-	}
-	defer func() { _ = session.Close() }() // the lease ends by itself if this fails
-	election := concurrency.NewElection(session, h.keys.prefix+"/elections/"+name)
-	if err := election.Campaign(ctx, h.replica); err != nil {
-		return fmt.Errorf("campaign for %s: %w", name, err)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-session.Done():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return f(ctx)
 }
 
 // publishing follows the views and works their statuses off.

@@ -48,6 +48,7 @@ func (m *mount) compareLocked(ctx context.Context, gap string) error {
 			return err
 		}
 	}
+	m.big.Store(len(shown) > smallRepo)
 	m.hub.step("compare.before-listing")
 	held, exported, err := m.records(ctx, stores, len(shown))
 	if err != nil {
