@@ -1,0 +1,100 @@
+package repostore
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/goleak"
+)
+
+// TestMain ends the shared etcd, then checks that nothing is left running.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	stopSharedEtcd()
+	if code == 0 {
+		if err := goleak.Find(ignoredLeaks()...); err != nil {
+			fmt.Fprintln(os.Stderr, "goroutines left behind:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// ignoredLeaks run from the start of a program to its end, in packages that are
+// not ours.
+func ignoredLeaks() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction("github.com/ipfs/go-log/writer.(*MirrorWriter).logRoutine"),
+		goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"),
+		goleak.IgnoreAnyFunction("go.opencensus.io/stats/view.(*worker).start"),
+	}
+}
+
+// shared is the etcd of all tests that don't need one of their own: they keep
+// apart by their prefixes.
+var shared struct {
+	once     sync.Once
+	err      error
+	dir      string
+	etcd     *embed.Etcd
+	client   *clientv3.Client // in this process, without a socket
+	endpoint string
+}
+
+// sharedEtcd starts it at first use.
+func sharedEtcd(t testing.TB) *clientv3.Client {
+	t.Helper()
+	shared.once.Do(func() { shared.err = startSharedEtcd() })
+	if shared.err != nil {
+		t.Fatalf("embedded etcd: %v", shared.err)
+	}
+	return shared.client
+}
+
+// sharedEndpoint is its URL, for clients that come over a socket.
+func sharedEndpoint(t testing.TB) string {
+	sharedEtcd(t)
+	return shared.endpoint
+}
+
+func startSharedEtcd() error {
+	dir, err := os.MkdirTemp("", "repostore-etcd-")
+	if err != nil {
+		return err
+	}
+	shared.dir = dir
+	cfg := embed.NewConfig()
+	cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = dir, "error", true
+	any0 := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = any0, any0
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = any0, any0
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	if shared.etcd, err = embed.StartEtcd(cfg); err != nil {
+		return err
+	}
+	select {
+	case <-shared.etcd.Server.ReadyNotify():
+	case <-time.After(time.Minute):
+		return fmt.Errorf("not ready after a minute")
+	}
+	shared.endpoint = "http://" + shared.etcd.Clients[0].Addr().String()
+	shared.client = v3client.New(shared.etcd.Server)
+	return nil
+}
+
+func stopSharedEtcd() {
+	if shared.etcd != nil {
+		_ = shared.client.Close() // it only cancels contexts
+		shared.etcd.Close()
+	}
+	if shared.dir != "" {
+		_ = os.RemoveAll(shared.dir)
+	}
+}
