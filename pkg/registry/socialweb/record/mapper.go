@@ -98,6 +98,7 @@ func (m mapper) Encode(obj runtime.Object, rest map[string]any) (map[string]any,
 // Decode implements repostore.RecordMapper.
 func (m mapper) Decode(record map[string]any, obj runtime.Object) (map[string]any, error) {
 	clean := withoutNulls(record)
+	delete(clean, "status") // ours: whatever another client put there is replaced, not obeyed
 	if err := lexicons.ValidateAs(m.collection, clean); err != nil {
 		var invalid *lexicons.InvalidError
 		if errors.As(err, &invalid) {

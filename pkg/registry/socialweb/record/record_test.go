@@ -206,6 +206,25 @@ func TestForeignStatusIsNotOurs(t *testing.T) {
 	}
 }
 
+// TestForeignStatusIsReplaced: a status that is not even one makes no record
+// invalid: it is ours to write.
+func TestForeignStatusIsReplaced(t *testing.T) {
+	m := Infra()
+	obj := &socialweb.Infra{}
+	rest, err := m.Decode(parse(t, `{"$type":"computer.socialweb.infra","contracts":[],"status":"all well"}`), obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj.Status.Phase = socialweb.PhaseStaged
+	out, err := m.Encode(obj, rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"phase": "staged"}, out["status"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestEncodeIsStable: what Decode read, Encode writes, byte for byte: a record of
 // ours never needs a put that nobody asked for.
 func TestEncodeIsStable(t *testing.T) {
