@@ -2,6 +2,7 @@ package carproof
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/bluesky-social/indigo/atproto/repo/mst"
@@ -40,14 +41,26 @@ func (b *Blocks) Walk(root cid.Cid, f func(path string, record cid.Cid) error) e
 	return w.walk(root, anyHeight)
 }
 
+// CheckPartial checks what there is of the tree with this root, as the commit of
+// an event holds it: only the nodes that changed.
+func (b *Blocks) CheckPartial(root cid.Cid) error {
+	w := walker{blocks: b, partial: true, visit: func(string, cid.Cid) error { return nil }}
+	return w.walk(root, anyHeight)
+}
+
 type walker struct {
 	blocks *Blocks
 	visit  func(string, cid.Cid) error
-	last   []byte
+	// partial skips nodes that are not there.
+	partial bool
+	last    []byte
 }
 
 func (w *walker) walk(c cid.Cid, height int) error {
 	n, err := w.blocks.load(c, height)
+	if w.partial && errors.Is(err, ErrMissingBlock) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ const (
 	dora  = "dora"  // gets deactivated
 	tom   = "tom"   // gets taken down
 	max   = "max"   // has many records
+	fay   = "fay"   // gets deactivated while somebody listens
 )
 
 // collection of the records that the cases write.

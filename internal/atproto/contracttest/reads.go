@@ -56,13 +56,13 @@ var readCases = []testCase{
 	}},
 	{"PagingGivesEveryRecordOnceDescending", func(t *testing.T, e *env) {
 		c := e.login(t, max)
-		const n = 230
+		const n = 130
 		want := map[string]string{}
 		for i := range n {
 			k := atproto.Key{Collection: collection, RKey: fmt.Sprintf("p-%03d", i)}
 			want[k.RKey] = mustPut(t, c, k, k.RKey, atproto.Swap{Any: true}).CID
 		}
-		for _, limit := range []int{0, 37} {
+		for _, limit := range []int{0, 27} {
 			walk(t, c, limit, want)
 		}
 		exported(t, c, want)

@@ -8,12 +8,13 @@ package contracttest
 
 import (
 	"testing"
+	"time"
 
 	"socialweb.computer/infra-apiserver/internal/testpds"
 )
 
 // Start starts a PDS for the test.
-type Start func(t *testing.T, o testpds.Options) *testpds.Server
+type Start func(t testing.TB, o testpds.Options) *testpds.Server
 
 // testCase is one promise. Cases of a group share one server and must not
 // disturb each other: each uses records of its own, and an account of its own
@@ -30,13 +31,23 @@ type group struct {
 	cases   []testCase
 }
 
-// Run runs the suite.
+// Run runs the suite: contracttest.Run(t, testpds.StartReference).
 func Run(t *testing.T, start Start) {
 	groups := []group{
 		{
 			name:    "Repo",
-			options: testpds.Options{Accounts: []string{alice, bob, dora, tom, max}},
-			cases:   concat(writeCases, readCases, proofCases, sessionCases, accountCases),
+			options: testpds.Options{Accounts: []string{alice, bob, dora, tom, max, fay}},
+			cases:   concat(writeCases, readCases, proofCases, sessionCases, accountCases, streamCases),
+		},
+		{
+			name:    "SmallBuffer",
+			options: testpds.Options{MaxBuffer: 5},
+			cases:   slowConsumerCases,
+		},
+		{
+			name:    "ShortBackfillAndRateLimits",
+			options: testpds.Options{Backfill: time.Millisecond, RateLimits: true},
+			cases:   concat(outdatedCursorCases, limitCases), // the limits last: they stay
 		},
 	}
 	for _, g := range groups {

@@ -51,17 +51,18 @@ type Event struct {
 }
 
 // Handler receives the events of one repository, one at a time and in order. It
-// must return soon: it is called on the source's reading goroutine.
+// must return soon: it is called on the source's reading goroutine. It must not
+// call the source.
 type Handler func(Event)
 
 // Source delivers events of the repositories of one PDS host.
 type Source interface {
 	// Subscribe delivers did's events to h until cancel is called; after cancel
-	// returned h is not called again. A subscription while the source is
-	// connected begins with a Gap.
+	// returned h is not called again. A subscription begins with a Gap: at once
+	// while the source is connected, else as soon as it is.
 	Subscribe(did string, h Handler) (cancel func())
 	// Run connects, delivers and reconnects with backoff until ctx ends. It is
-	// called once.
+	// called once, and returns nil when ctx ended.
 	Run(ctx context.Context) error
 	// Connected tells whether the source is receiving now; it is the Streaming
 	// condition.

@@ -1,0 +1,104 @@
+package events
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	comatproto "github.com/bluesky-social/indigo/api/atproto"
+	"k8s.io/klog/v2"
+)
+
+// process delivers a message unless it has been seen.
+func (f *Firehose) process(ctx context.Context, m *message) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m.info != nil {
+		if m.info.Name == "OutdatedCursor" {
+			clear(f.revs)
+			f.hub.gapAll("OutdatedCursor: the PDS no longer has the events since")
+		}
+		return
+	}
+	if m.seq == 0 || m.seq <= f.cursor {
+		return
+	}
+	switch {
+	case m.commit != nil:
+		f.commit(ctx, m.commit)
+	case m.sync != nil:
+		if f.hub.subscribed(m.sync.Did) {
+			f.gap(m.sync.Did, m.sync.Rev, "#sync: the repository was replaced")
+		}
+	case m.account != nil:
+		ev := Event{Kind: Account, DID: m.account.Did, Active: m.account.Active}
+		if m.account.Status != nil {
+			ev.Status = *m.account.Status
+		}
+		f.hub.deliver(ev)
+	}
+	f.cursor = m.seq
+	close(f.progress)
+	f.progress = make(chan struct{})
+}
+
+// commit delivers a commit, or a Gap where it doesn't follow on the last one or
+// can't be believed.
+func (f *Firehose) commit(ctx context.Context, c *comatproto.SyncSubscribeRepos_Commit) {
+	did := c.Repo
+	if !f.hub.subscribed(did) {
+		delete(f.revs, did)
+		return
+	}
+	last, known := f.revs[did]
+	if known && c.Rev <= last {
+		return // seen before, on the other connection
+	}
+	since := ""
+	if c.Since != nil {
+		since = *c.Since
+	}
+	switch {
+	case c.TooBig:
+		f.gap(did, c.Rev, "the commit is too big for its operations")
+		return
+	case known && since != last:
+		f.gap(did, c.Rev, "commits are missing")
+		return
+	}
+	if err := VerifyCommit(ctx, f.o.Keys, c); err != nil {
+		klog.FromContext(ctx).Error(err, "Commit in the event stream", "firehose", f.o.URL, "did", did, "rev", c.Rev)
+		f.gap(did, c.Rev, "a commit does not verify")
+		return
+	}
+	f.revs[did] = c.Rev
+	f.hub.deliver(Event{Kind: Commit, DID: did, Rev: c.Rev, Since: since, Ops: f.ops(c)})
+}
+
+// gap tells did's subscribers to look for themselves. What follows must follow
+// on rev.
+func (f *Firehose) gap(did, rev, reason string) {
+	f.revs[did] = rev
+	f.hub.deliver(Event{Kind: Gap, DID: did, Rev: rev, Reason: reason})
+}
+
+// ops are those of the collections subscribed to.
+func (f *Firehose) ops(c *comatproto.SyncSubscribeRepos_Commit) []Op {
+	var out []Op
+	for _, op := range c.Ops {
+		collection, rkey, ok := strings.Cut(op.Path, "/")
+		if !ok || !wanted(f.o.Collections, collection) {
+			continue
+		}
+		o := Op{Action: op.Action, Collection: collection, RKey: rkey}
+		if op.Cid != nil {
+			o.CID = op.Cid.String()
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func wanted(collections []string, collection string) bool {
+	return len(collections) == 0 || slices.Contains(collections, collection)
+}
