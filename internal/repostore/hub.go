@@ -23,7 +23,7 @@ type HubConfig struct {
 	Clock clock.WithTicker
 	// Replica names this process in nonces and elections; it must be unique.
 	Replica string
-	// IntentTerm is how long a write's owner is waited for; 0 is 30 s. It must
+	// IntentTerm is how long a write's owner is waited for; 0 is 15 s. It must
 	// outlast PutTimeout.
 	IntentTerm time.Duration
 	// PutTimeout bounds one write to the PDS; 0 is 10 s.
@@ -78,7 +78,7 @@ func NewHub(c HubConfig) *Hub {
 	if h.clock == nil {
 		h.clock = clock.RealClock{}
 	}
-	defaultTo(&h.intentTerm, 30*time.Second)
+	defaultTo(&h.intentTerm, 15*time.Second)
 	defaultTo(&h.putTimeout, 10*time.Second)
 	defaultTo(&h.eventWait, 30*time.Millisecond)
 	defaultTo(&h.publishDelay, 500*time.Millisecond)
@@ -141,6 +141,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 	h.mu.Unlock()
 
+	h.wg.Go(func() { h.sweeping(ctx) })
 	h.wg.Go(func() { h.whileElected(ctx, "publisher", h.publishing) })
 	if h.lookRate > 0 {
 		h.wg.Go(func() { h.whileElected(ctx, "looker", h.looking) })
@@ -149,7 +150,6 @@ func (h *Hub) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		h.ticked.Store(h.clock.Now().UnixNano())
-		h.sweep(ctx)
 		select {
 		case <-ctx.Done():
 			h.stopAll()

@@ -39,15 +39,14 @@ var errInFlight = errors.New("nothing to ingest yet")
 // and intent are read first, the record after (I4, I5).
 func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestOptions) error {
 	uri := recordURI{m.Repo.DID(), key}
-	for i := range attempts * 5 {
+	for i, moved := 0, 0; moved < attempts; i++ {
 		err := s.ingestOnce(ctx, m, uri, o)
 		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, errInFlight):
+		case err == nil, errors.Is(err, errInFlight):
 			return nil
 		case errors.Is(err, errMoved):
-		case errors.Is(err, ErrBusy) && o.wait:
+			moved++
+		case errors.Is(err, ErrBusy) && o.wait: // ends with ctx, or with the intent's term
 		default:
 			return err
 		}

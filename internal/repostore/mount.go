@@ -127,9 +127,9 @@ const parallel = 8
 // catchUp works the line off: a comparison if there is a gap, then every record
 // that was announced. It returns the first error; the rest is tried all the same.
 func (m *mount) catchUp(ctx context.Context) error {
-	todo, gap := m.progress.tasks()
-	if gap != "" {
-		if err := m.compare(ctx, gap); err != nil {
+	todo, g := m.progress.tasks()
+	if g.open() {
+		if err := m.compare(ctx, g); err != nil {
 			return err
 		}
 		todo, _ = m.progress.tasks()
@@ -137,10 +137,10 @@ func (m *mount) catchUp(ctx context.Context) error {
 	for key := range m.deferredKeys() {
 		todo = append(todo, task{key: key})
 	}
-	var g errgroup.Group
-	g.SetLimit(parallel)
+	var group errgroup.Group
+	group.SetLimit(parallel)
 	for _, t := range todo {
-		g.Go(func() error {
+		group.Go(func() error {
 			err := m.ingest(ctx, t)
 			if err == nil {
 				m.progress.done(t)
@@ -148,7 +148,7 @@ func (m *mount) catchUp(ctx context.Context) error {
 			return err
 		})
 	}
-	return g.Wait()
+	return group.Wait()
 }
 
 // ingest brings one record's view up to t.rev.

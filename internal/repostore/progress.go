@@ -17,7 +17,7 @@ type progress struct {
 	mu      sync.Mutex
 	known   string         // every change up to it is in the views
 	last    string         // rev of the newest event in line, "" after a gap
-	gap     string         // why the whole repository must be compared, "" if not
+	gap     gap            // why the whole repository must be compared
 	pending []*commit      // in the order of the events
 	heard   time.Time      // when the last event came
 	moved   chan struct{}  // closed and replaced when known moves
@@ -27,6 +27,19 @@ type progress struct {
 }
 
 type rev = string
+
+// gap is a time in which events may have been missed. The number tells one from
+// the next: a comparison closes only the gap that was open when it began.
+type gap struct {
+	reason string // "": there is none
+	number int
+}
+
+func (g gap) open() bool { return g.reason != "" }
+
+func (p *progress) openGapLocked(reason string) {
+	p.gap = gap{reason, p.gap.number + 1}
+}
 
 // commit is one announced commit with the records that still have to be ingested.
 type commit struct {
@@ -39,7 +52,7 @@ const historyBound = 4096
 
 func newProgress() *progress {
 	return &progress{
-		gap: "first connect", moved: make(chan struct{}), work: make(chan struct{}, 1),
+		gap: gap{"first connect", 1}, moved: make(chan struct{}), work: make(chan struct{}, 1),
 		history: map[string]rev{},
 	}
 }
@@ -59,7 +72,8 @@ func (p *progress) add(e events.Event, now time.Time, wanted func(collection str
 	defer p.wake()
 	p.heard = now
 	if e.Kind == events.Gap {
-		p.gap, p.last = e.Reason, ""
+		p.openGapLocked(e.Reason)
+		p.last = ""
 		return
 	}
 	c := &commit{rev: e.Rev, open: map[atproto.Key]bool{}}
@@ -72,7 +86,7 @@ func (p *progress) add(e events.Event, now time.Time, wanted func(collection str
 		p.rememberLocked(key, op.CID, e.Rev)
 	}
 	if p.last != "" && e.Since != "" && e.Since != p.last && e.Rev > p.last {
-		p.gap = "an event was missed before rev " + e.Rev
+		p.openGapLocked("an event was missed before rev " + e.Rev)
 	}
 	// A late or repeated event is still a hint, but moves nothing.
 	p.last = max(p.last, e.Rev)
@@ -112,7 +126,7 @@ type task struct {
 
 // tasks are the records that are to be ingested, and whether (why) the whole
 // repository is to be compared first.
-func (p *progress) tasks() (todo []task, gap string) {
+func (p *progress) tasks() (todo []task, g gap) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen := map[atproto.Key]bool{}
@@ -140,13 +154,12 @@ func (p *progress) done(t task) {
 }
 
 // compared says that the whole repository was compared at rev: all before is
-// ingested. gap is the gap that the comparison was for; another that opened
-// meanwhile stays.
-func (p *progress) compared(rev, gap string) {
+// ingested. g is the gap that was open before; one that opened meanwhile stays.
+func (p *progress) compared(rev string, g gap) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.gap == gap {
-		p.gap = ""
+	if p.gap == g {
+		p.gap.reason = ""
 	}
 	if p.known < rev {
 		p.setKnownLocked(rev)
@@ -159,7 +172,7 @@ func (p *progress) compared(rev, gap string) {
 func (p *progress) advanceLocked() {
 	n := 0
 	for _, c := range p.pending {
-		if c.rev > p.known && (len(c.open) > 0 || p.gap != "") {
+		if c.rev > p.known && (len(c.open) > 0 || p.gap.open()) {
 			break
 		}
 		n++

@@ -20,22 +20,22 @@ func (m *mount) resync(ctx context.Context, rev string) error {
 	if m.progress.reached(rev) {
 		return nil
 	}
-	_, gap := m.progress.tasks()
-	return m.compareLocked(ctx, gap)
+	_, g := m.progress.tasks()
+	return m.compareLocked(ctx, g)
 }
 
 // compare closes a gap.
-func (m *mount) compare(ctx context.Context, gap string) error {
+func (m *mount) compare(ctx context.Context, g gap) error {
 	m.syncing.Lock()
 	defer m.syncing.Unlock()
-	return m.compareLocked(ctx, gap)
+	return m.compareLocked(ctx, g)
 }
 
 // compareLocked finds every record whose view shows something else, and ingests
 // it. The views are read before the records (I4, I5); the head before both, for
 // it is what the views have reached afterwards: a listing is no snapshot, but a
 // record that did not change since is in it exactly as it is.
-func (m *mount) compareLocked(ctx context.Context, gap string) error {
+func (m *mount) compareLocked(ctx context.Context, g gap) error {
 	head, err := m.Repo.LatestCommit(ctx)
 	m.answered(head.Rev, err)
 	if err != nil {
@@ -80,7 +80,7 @@ func (m *mount) compareLocked(ctx context.Context, gap string) error {
 			}
 		}
 	}
-	m.progress.compared(max(head.Rev, exported.Rev), gap)
+	m.progress.compared(max(head.Rev, exported.Rev), g)
 	m.answered(head.Rev, nil)
 	return nil
 }

@@ -3,9 +3,25 @@ package repostore
 import (
 	"context"
 	"strings"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 )
+
+// sweeping sweeps once a second until ctx ends.
+func (h *Hub) sweeping(ctx context.Context) {
+	ticker := h.clock.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			h.sweep(ctx)
+		}
+	}
+}
 
 // sweep settles the intents whose owners are gone, so that none outlives its
 // term. Every replica does; the settlement is idempotent.
@@ -38,13 +54,20 @@ func (h *Hub) sweep(ctx context.Context) {
 		}
 		return
 	}
+	// One repository that doesn't answer must not keep the others waiting.
+	var group errgroup.Group
+	group.SetLimit(parallel)
 	for _, o := range expired {
-		m, uri, err := o.s.mountFor(o.ref.workspace, o.uri)
-		if err == nil {
-			err = o.s.ingest(ctx, m, uri.Key, ingestOptions{})
-		}
-		if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).V(2).Info("An expired intent can't be settled yet", "object", klog.KRef(o.ref.workspace, o.ref.name), "uri", o.uri, "err", err)
-		}
+		group.Go(func() error {
+			m, uri, err := o.s.mountFor(o.ref.workspace, o.uri)
+			if err == nil {
+				err = o.s.ingest(ctx, m, uri.Key, ingestOptions{})
+			}
+			if err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).V(2).Info("An expired intent can't be settled yet", "object", klog.KRef(o.ref.workspace, o.ref.name), "uri", o.uri, "err", err)
+			}
+			return nil
+		})
 	}
+	_ = group.Wait() // its functions return nil
 }
