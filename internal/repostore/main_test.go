@@ -71,7 +71,7 @@ func startSharedEtcd() error {
 	}
 	shared.dir = dir
 	cfg := embed.NewConfig()
-	cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = dir, "error", true
+	cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = dir, "fatal", true
 	any0 := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = any0, any0
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = any0, any0
