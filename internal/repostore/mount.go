@@ -21,7 +21,7 @@ type mount struct {
 	hub      *Hub
 	progress *progress
 	heads    flight
-	syncing  sync.Mutex  // one comparison at a time
+	syncing  turn        // one comparison at a time
 	big      atomic.Bool // comparing takes an export
 
 	mu        sync.Mutex // guards what follows
@@ -37,7 +37,7 @@ type mount struct {
 
 func newMount(h *Hub, r MountedRepo) *mount {
 	return &mount{
-		MountedRepo: r, hub: h, progress: newProgress(),
+		MountedRepo: r, hub: h, progress: newProgress(), syncing: newTurn(),
 		// Long enough for a comparison of a big repository; callers leave earlier by
 		// their own deadlines.
 		heads:     flight{timeout: time.Minute},

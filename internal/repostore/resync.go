@@ -15,8 +15,10 @@ import (
 // resync compares the whole repository unless the views have reached rev while it
 // waited for its turn.
 func (m *mount) resync(ctx context.Context, rev string) error {
-	m.syncing.Lock()
-	defer m.syncing.Unlock()
+	if err := m.syncing.take(ctx); err != nil {
+		return err
+	}
+	defer m.syncing.give()
 	if m.progress.reached(rev) {
 		return nil
 	}
@@ -26,8 +28,10 @@ func (m *mount) resync(ctx context.Context, rev string) error {
 
 // compare closes a gap.
 func (m *mount) compare(ctx context.Context, g gap) error {
-	m.syncing.Lock()
-	defer m.syncing.Unlock()
+	if err := m.syncing.take(ctx); err != nil {
+		return err
+	}
+	defer m.syncing.give()
 	return m.compareLocked(ctx, g)
 }
 
