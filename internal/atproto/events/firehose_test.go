@@ -1,0 +1,308 @@
+package events
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	comatproto "github.com/bluesky-social/indigo/api/atproto"
+	"github.com/gorilla/websocket"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// firehose is a Firehose against a fake stream, with one subscriber.
+type firehose struct {
+	*Firehose
+	*recorder
+	stream *fakeStream
+	acct   *account
+	stop   func()
+}
+
+func newFirehose(t *testing.T, cursor int64, change func(*FirehoseOptions)) *firehose {
+	t.Helper()
+	h := &firehose{recorder: newRecorder(), stream: newFakeStream(t), acct: newAccount(t)}
+	o := FirehoseOptions{Stream: h.stream.stream(), Keys: h.acct, Cursor: cursor}
+	if change != nil {
+		change(&o)
+	}
+	f, err := NewFirehose(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Firehose = f
+	f.Subscribe(testDID, h.handle)
+	h.stop = start(t, f)
+	return h
+}
+
+func (h *firehose) sendCommit(t *testing.T, c *conn, m *comatproto.SyncSubscribeRepos_Commit) {
+	t.Helper()
+	c.send(t, websocket.BinaryMessage, frame(t, "#commit", m))
+}
+
+func TestFirehoseDelivers(t *testing.T) {
+	h := newFirehose(t, 0, nil)
+	c := h.stream.next(t)
+	if c.query != "" {
+		t.Errorf("the first connection asks for %q", c.query)
+	}
+	h.want(t, Gap, "")
+	a := h.acct.commit(11, "a", "A")
+	h.sendCommit(t, c, a)
+	e := h.want(t, Commit, a.Rev)
+	if len(e.Ops) != 1 || e.Ops[0] != (Op{Action: "create", Collection: testCollection, RKey: "a", CID: a.Ops[0].Cid.String()}) || e.Since != *a.Since {
+		t.Errorf("%+v", e)
+	}
+	b := h.acct.commit(12, "a", "B")
+	h.sendCommit(t, c, b)
+	h.want(t, Commit, b.Rev)
+	d := h.acct.commit(15, "a", "") // seq has gaps
+	h.sendCommit(t, c, d)
+	if e := h.want(t, Commit, d.Rev); e.Ops[0] != (Op{Action: "delete", Collection: testCollection, RKey: "a"}) {
+		t.Errorf("%+v", e)
+	}
+	h.sendCommit(t, c, b) // again
+	h.sendCommit(t, c, d)
+	e1 := h.acct.commit(20, "x", "X")
+	h.sendCommit(t, c, e1)
+	h.want(t, Commit, e1.Rev)
+	if h.Cursor() != 20 {
+		t.Errorf("cursor %d", h.Cursor())
+	}
+}
+
+func TestFirehoseReconnectsAtItsCursor(t *testing.T) {
+	h := newFirehose(t, 0, nil)
+	c := h.stream.next(t)
+	h.want(t, Gap, "")
+	a := h.acct.commit(11, "a", "A")
+	h.sendCommit(t, c, a)
+	h.want(t, Commit, a.Rev)
+	_ = c.Close()
+	c = h.stream.next(t)
+	if c.query != "cursor=11" {
+		t.Errorf("the second connection asks for %q", c.query)
+	}
+	b := h.acct.commit(12, "b", "B")
+	h.sendCommit(t, c, b)
+	h.want(t, Commit, b.Rev) // no Gap: nothing was missed
+}
+
+func TestFirehoseGaps(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil  func(*testing.T, *firehose, *comatproto.SyncSubscribeRepos_Commit)
+		reason string
+	}{
+		"since": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+			other := "3kaaaaaaaaa22"
+			c.Since = &other
+		}, "missing"},
+		"no since": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) { c.Since = nil }, "missing"},
+		"too big":  {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) { c.TooBig = true }, "too big"},
+		"no blocks": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+			c.Blocks = nil
+		}, "verify"},
+		"other commit": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+			c.Commit = *c.PrevData
+		}, "verify"},
+		"wrong op": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+			c.Ops[0].Cid = c.PrevData
+		}, "verify"},
+		"hidden op": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+			c.Ops = nil
+		}, "verify"},
+		"other prevData": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+			link := c.Commit
+			c.PrevData = &link
+		}, "verify"},
+		"other account": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+			stranger := newAccount(t)
+			stranger.commit(1, "a", "A")
+			c.Blocks = stranger.prev.CAR(t, nil)
+		}, "verify"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newFirehose(t, 0, nil)
+			c := h.stream.next(t)
+			h.want(t, Gap, "")
+			a := h.acct.commit(1, "a", "A")
+			h.sendCommit(t, c, a)
+			h.want(t, Commit, a.Rev)
+			b := h.acct.commit(2, "b", "B")
+			tc.spoil(t, h, b)
+			h.sendCommit(t, c, b)
+			if e := h.want(t, Gap, b.Rev); !strings.Contains(e.Reason, tc.reason) {
+				t.Errorf("reason %q", e.Reason)
+			}
+			// After a Gap the chain goes on from its rev.
+			d := h.acct.commit(3, "d", "D")
+			h.sendCommit(t, c, d)
+			h.want(t, Commit, d.Rev)
+		})
+	}
+}
+
+func TestFirehoseSignature(t *testing.T) {
+	h := newFirehose(t, 0, func(o *FirehoseOptions) { o.Keys = newAccount(t) })
+	c := h.stream.next(t)
+	h.want(t, Gap, "")
+	a := h.acct.commit(1, "a", "A")
+	h.sendCommit(t, c, a)
+	h.want(t, Gap, a.Rev)
+}
+
+func TestFirehoseStreamErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		query string
+		gaps  []string
+	}{
+		"FutureCursor":    {"", []string{"FutureCursor", "connected without"}},
+		"ConsumerTooSlow": {"cursor=5", []string{"ConsumerTooSlow"}},
+		"SomethingNew":    {"cursor=5", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newFirehose(t, 5, nil)
+			c := h.stream.next(t)
+			if c.query != "cursor=5" {
+				t.Errorf("the first connection asks for %q", c.query)
+			}
+			h.want(t, Gap, "")
+			c.send(t, websocket.BinaryMessage, errorFrame(t, name))
+			c = h.stream.next(t)
+			if c.query != tc.query {
+				t.Errorf("the next connection asks for %q", c.query)
+			}
+			for _, reason := range tc.gaps {
+				if e := h.want(t, Gap, ""); !strings.HasPrefix(e.Reason, reason) {
+					t.Errorf("reason %q, want %q", e.Reason, reason)
+				}
+			}
+			a := h.acct.commit(6, "a", "A")
+			h.sendCommit(t, c, a)
+			h.want(t, Commit, a.Rev)
+		})
+	}
+}
+
+func TestFirehoseOtherMessages(t *testing.T) {
+	h := newFirehose(t, 5, nil)
+	c := h.stream.next(t)
+	h.want(t, Gap, "")
+	c.send(t, websocket.BinaryMessage, frame(t, "#info", &comatproto.SyncSubscribeRepos_Info{Name: "OutdatedCursor"}))
+	if e := h.want(t, Gap, ""); !strings.HasPrefix(e.Reason, "OutdatedCursor") {
+		t.Errorf("%+v", e)
+	}
+	c.send(t, websocket.BinaryMessage, frame(t, "#info", &comatproto.SyncSubscribeRepos_Info{Name: "Other"}))
+	status := "takendown"
+	c.send(t, websocket.BinaryMessage, frame(t, "#account", &comatproto.SyncSubscribeRepos_Account{Seq: 6, Did: testDID, Status: &status, Time: "x"}))
+	if e := h.want(t, Account, ""); e.Active || e.Status != "takendown" {
+		t.Errorf("%+v", e)
+	}
+	c.send(t, websocket.BinaryMessage, frame(t, "#sync", &comatproto.SyncSubscribeRepos_Sync{Seq: 7, Did: testDID, Rev: "3kzzzzzzzzz22", Time: "x"}))
+	h.want(t, Gap, "3kzzzzzzzzz22")
+	c.send(t, websocket.BinaryMessage, frame(t, "#identity", &comatproto.SyncSubscribeRepos_Identity{Seq: 8, Did: testDID, Time: "x"}))
+	c.send(t, websocket.BinaryMessage, []byte("garbage"))
+	if e := h.want(t, Gap, ""); !strings.Contains(e.Reason, "decoded") {
+		t.Errorf("%+v", e)
+	}
+	if h.Cursor() != 8 {
+		t.Errorf("cursor %d", h.Cursor())
+	}
+}
+
+// A server that accepts the connection and falls silent is left after the read
+// timeout; one that answers pings is not.
+func TestFirehoseLeavesAHungConnection(t *testing.T) {
+	h := newFirehose(t, 5, func(o *FirehoseOptions) {
+		o.PingEvery, o.ReadTimeout = 10*time.Millisecond, time.Second
+	})
+	h.want(t, Gap, "")
+	h.stream.next(t) // never reads, so never answers a ping
+	alive := h.stream.next(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			if _, _, err := alive.ReadMessage(); err != nil {
+				return // it answers pings until the source leaves
+			}
+		}
+	}()
+	time.Sleep(1500 * time.Millisecond) // longer than the read timeout
+	a := h.acct.commit(6, "a", "A")
+	h.sendCommit(t, alive, a)
+	h.want(t, Commit, a.Rev)
+	h.stop()
+	<-done
+	if h.Connected() {
+		t.Error("connected after the end")
+	}
+}
+
+// What is written between the handshake and the moment at which the PDS listens
+// to its own events is in no stream: a second Gap covers it.
+func TestFirehoseSettlesAfterAConnectionWithoutCursor(t *testing.T) {
+	clk := testclock.NewFakeClock(time.Unix(1_800_000_000, 0))
+	h := newFirehose(t, 0, func(o *FirehoseOptions) { o.Clock = clk })
+	h.stream.next(t)
+	h.want(t, Gap, "")
+	for !clk.HasWaiters() {
+		time.Sleep(time.Millisecond)
+	}
+	clk.Step(settleAfter)
+	h.want(t, Gap, "")
+}
+
+func TestCatchUp(t *testing.T) {
+	h := newFirehose(t, 5, nil)
+	main := h.stream.next(t)
+	h.want(t, Gap, "")
+	a, b := h.acct.commit(6, "a", "A"), h.acct.commit(7, "b", "B")
+	done := make(chan error, 1)
+	go func() { done <- h.CatchUp(context.Background(), testDID, b.Rev) }()
+	second := h.stream.next(t)
+	if second.query != "cursor=5" {
+		t.Errorf("the second connection asks for %q", second.query)
+	}
+	h.sendCommit(t, second, a)
+	h.sendCommit(t, second, b)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	h.want(t, Commit, a.Rev)
+	h.want(t, Commit, b.Rev)
+	// The main connection brings them later; and whatever follows, once.
+	h.sendCommit(t, main, a)
+	h.sendCommit(t, main, b)
+	d := h.acct.commit(8, "d", "D")
+	h.sendCommit(t, main, d)
+	h.want(t, Commit, d.Rev)
+
+	// The main connection may be first.
+	e := h.acct.commit(9, "e", "E")
+	go func() { done <- h.CatchUp(context.Background(), testDID, e.Rev) }()
+	h.stream.next(t)
+	h.sendCommit(t, main, e)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	h.want(t, Commit, e.Rev)
+
+	// It ends with its context, and is nothing to do when the rev was seen.
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := h.CatchUp(ctx, testDID, "3zzzzzzzzzz22"); err == nil {
+		t.Error("caught up with what never came")
+	}
+	if err := h.CatchUp(ctx, testDID, e.Rev); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewFirehoseRefusesABadURL(t *testing.T) {
+	if _, err := NewFirehose(FirehoseOptions{Stream: Stream{URL: "pds.example"}}); err == nil {
+		t.Error("no error")
+	}
+}

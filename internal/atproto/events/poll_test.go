@@ -1,0 +1,167 @@
+package events
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+)
+
+// fakeLatest answers with what the test set.
+type fakeLatest struct {
+	mu    sync.Mutex
+	revs  map[string]string
+	errs  map[string]error
+	asked map[string]int
+}
+
+func (f *fakeLatest) latest(_ context.Context, did string) (atproto.Commit, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked[did]++
+	return atproto.Commit{Rev: f.revs[did]}, f.errs[did]
+}
+
+func (f *fakeLatest) set(did, rev string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.revs[did], f.errs[did] = rev, err
+}
+
+func (f *fakeLatest) count(did string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked[did]
+}
+
+func newPoll(t *testing.T) (*Poll, *fakeLatest, *testclock.FakeClock) {
+	t.Helper()
+	f := &fakeLatest{revs: map[string]string{}, errs: map[string]error{}, asked: map[string]int{}}
+	clk := testclock.NewFakeClock(time.Unix(1_800_000_000, 0))
+	p, err := NewPoll(PollOptions{Latest: f.latest, Interval: time.Second, Clock: clk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, f, clk
+}
+
+// round lets the interval of every repository pass and does one round.
+func round(t *testing.T, p *Poll, clk *testclock.FakeClock) {
+	t.Helper()
+	clk.Step(2 * time.Second)
+	p.round(t.Context())
+}
+
+func TestPollReportsWhatMoved(t *testing.T) {
+	p, f, clk := newPoll(t)
+	a, b := newRecorder(), newRecorder()
+	p.Subscribe("did:a", a.handle)
+	cancel := p.Subscribe("did:b", b.handle)
+	f.set("did:a", "1", nil)
+	f.set("did:b", "1", nil)
+	if p.Connected() {
+		t.Error("connected before the first look")
+	}
+	round(t, p, clk)
+	a.want(t, Gap, "1")
+	b.want(t, Gap, "1")
+	if !p.Connected() {
+		t.Error("not connected after a look")
+	}
+	round(t, p, clk)
+	f.set("did:a", "2", nil)
+	round(t, p, clk)
+	a.want(t, Gap, "2")
+	a.none(t)
+	b.none(t)
+	cancel()
+	n := f.count("did:b")
+	round(t, p, clk)
+	if f.count("did:b") != n {
+		t.Error("asks for a repository that nobody subscribes to")
+	}
+}
+
+func TestPollKeepsToItsInterval(t *testing.T) {
+	p, f, clk := newPoll(t)
+	p.Subscribe("did:a", func(Event) {})
+	next := p.round(t.Context())
+	if next < 900*time.Millisecond || next > 1100*time.Millisecond {
+		t.Errorf("next look in %s", next)
+	}
+	clk.Step(next / 2)
+	p.round(t.Context())
+	if n := f.count("did:a"); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	f.set("did:a", "", &atproto.RateLimitError{RetryAfter: time.Minute})
+	clk.Step(next)
+	p.round(t.Context())
+	clk.Step(50 * time.Second)
+	p.round(t.Context())
+	if n := f.count("did:a"); n != 2 {
+		t.Errorf("asked %d times although limited", n)
+	}
+	clk.Step(20 * time.Second)
+	p.round(t.Context())
+	if n := f.count("did:a"); n != 3 {
+		t.Errorf("asked %d times after the limit", n)
+	}
+}
+
+func TestPollAccountAndFailures(t *testing.T) {
+	p, f, clk := newPoll(t)
+	r := newRecorder()
+	p.Subscribe("did:a", r.handle)
+	f.set("did:a", "", atproto.ErrRepoInactive)
+	round(t, p, clk)
+	r.want(t, Gap, "")
+	if e := r.want(t, Account, ""); e.Active {
+		t.Errorf("%+v", e)
+	}
+	round(t, p, clk)
+	f.set("did:a", "1", nil)
+	round(t, p, clk)
+	if e := r.want(t, Account, ""); !e.Active {
+		t.Errorf("%+v", e)
+	}
+	r.want(t, Gap, "1")
+	f.set("did:a", "", atproto.ErrUnavailable)
+	round(t, p, clk)
+	if p.Connected() {
+		t.Error("connected while every look fails")
+	}
+	f.set("did:a", "1", nil)
+	round(t, p, clk)
+	if !p.Connected() {
+		t.Error("not connected after a look")
+	}
+	r.none(t)
+}
+
+func TestPollRuns(t *testing.T) {
+	p, f, clk := newPoll(t)
+	stop := start(t, p)
+	r := newRecorder()
+	f.set("did:a", "1", nil)
+	p.Subscribe("did:a", r.handle) // wakes it
+	for e := r.next(t); e.Rev != "1"; e = r.next(t) {
+	}
+	f.set("did:a", "2", nil)
+	for !clk.HasWaiters() {
+		time.Sleep(time.Millisecond)
+	}
+	clk.Step(2 * time.Second)
+	r.want(t, Gap, "2")
+	stop()
+	if p.Connected() {
+		t.Error("connected after the end")
+	}
+	if _, err := NewPoll(PollOptions{}); err == nil {
+		t.Error("a Poll that can't ask")
+	}
+}
