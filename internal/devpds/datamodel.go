@@ -32,19 +32,25 @@ func parseJSON(body []byte) (any, error) {
 	return v, nil
 }
 
-// fromJSON turns decoded JSON into the atproto data model
-// (https://atproto.com/specs/data-model) as leniently as the reference PDS: an
-// object that is no well-formed $link or $bytes stays an object. path is for
-// messages.
-func fromJSON(v any, path string) (any, error) {
+// decoder turns decoded JSON into the atproto data model
+// (https://atproto.com/specs/data-model) as leniently as the reference PDS.
+type decoder struct {
+	// unencodable is set when there was an integer that a double doesn't hold
+	// exactly: the reference takes it in, and fails when it encodes the record.
+	unencodable bool
+}
+
+// fromJSON converts a value. An object that is no well-formed $link or $bytes
+// stays an object. path is for messages.
+func (d *decoder) fromJSON(v any, path string) (any, error) {
 	switch v := v.(type) {
 	case json.Number:
-		return integer(v, path)
+		return d.integer(v, path)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
 			var err error
-			if out[i], err = fromJSON(e, path+"["+strconv.Itoa(i)+"]"); err != nil {
+			if out[i], err = d.fromJSON(e, path+"["+strconv.Itoa(i)+"]"); err != nil {
 				return nil, err
 			}
 		}
@@ -56,7 +62,7 @@ func fromJSON(v any, path string) (any, error) {
 		out := make(map[string]any, len(v))
 		for k, e := range v {
 			var err error
-			if out[k], err = fromJSON(e, path+"."+k); err != nil {
+			if out[k], err = d.fromJSON(e, path+"."+k); err != nil {
 				return nil, err
 			}
 		}
@@ -67,15 +73,15 @@ func fromJSON(v any, path string) (any, error) {
 }
 
 // integer is a JSON number as JavaScript sees it: 1.0 and 1e3 are integers. A
-// fraction is refused; an integer that a double doesn't hold exactly makes the
-// reference PDS fail when it encodes the record.
-func integer(n json.Number, path string) (any, error) {
+// fraction is refused.
+func (d *decoder) integer(n json.Number, path string) (any, error) {
 	f, err := n.Float64()
 	if err != nil || f != math.Trunc(f) {
 		return nil, invalidRequest("Expected one of null, boolean, integer, string, cid, bytes, array or object value type (got %s) at %s", n, path)
 	}
 	if math.Abs(f) > maxSafeInteger {
-		return nil, internalError()
+		d.unencodable = true
+		return int64(0), nil
 	}
 	return int64(f), nil
 }

@@ -18,7 +18,7 @@ func init() {
 	endpoints = map[string]endpoint{
 		"com.atproto.server.describeServer":    {handle: (*Server).describeServer},
 		"com.atproto.server.createAccount":     {procedure: true, input: true, handle: (*Server).serveCreateAccount, charges: chargeSignup},
-		"com.atproto.server.createSession":     {procedure: true, input: true, handle: (*Server).createSession, charges: chargeLogin},
+		"com.atproto.server.createSession":     {procedure: true, input: true, parse: parseLogin, handle: (*Server).createSession, charges: chargeLogin},
 		"com.atproto.server.refreshSession":    {procedure: true, auth: refreshAuth(false), handle: (*Server).refreshSession},
 		"com.atproto.server.getSession":        {auth: standard, handle: (*Server).getSession},
 		"com.atproto.server.deleteSession":     {procedure: true, auth: refreshAuth(true), handle: (*Server).deleteSession},
@@ -31,10 +31,10 @@ func init() {
 		"com.atproto.repo.describeRepo": {params: []string{"repo"}, handle: (*Server).describeRepo},
 		"com.atproto.repo.getRecord":    {params: []string{"repo", "collection", "rkey"}, handle: (*Server).getRecord},
 		"com.atproto.repo.listRecords":  {params: []string{"repo", "collection"}, handle: (*Server).listRecords},
-		"com.atproto.repo.putRecord":    {procedure: true, input: true, limit: recordBodyLimit, auth: standard, charges: writes(fixed(2)), handle: (*Server).putRecord},
-		"com.atproto.repo.createRecord": {procedure: true, input: true, limit: recordBodyLimit, auth: standard, charges: writes(fixed(3)), handle: (*Server).createRecord},
-		"com.atproto.repo.deleteRecord": {procedure: true, input: true, auth: standard, charges: writes(fixed(1)), handle: (*Server).deleteRecord},
-		"com.atproto.repo.applyWrites":  {procedure: true, input: true, limit: recordBodyLimit, auth: standard, charges: writes(applyWritesPoints), handle: (*Server).applyWrites},
+		"com.atproto.repo.putRecord":    {procedure: true, input: true, limit: recordBodyLimit, auth: standard, charges: writes(fixed(2)), parse: parsePut, handle: (*Server).putRecord},
+		"com.atproto.repo.createRecord": {procedure: true, input: true, limit: recordBodyLimit, auth: standard, charges: writes(fixed(3)), parse: parseCreate, handle: (*Server).createRecord},
+		"com.atproto.repo.deleteRecord": {procedure: true, input: true, auth: standard, charges: writes(fixed(1)), parse: parseDelete, handle: (*Server).deleteRecord},
+		"com.atproto.repo.applyWrites":  {procedure: true, input: true, limit: recordBodyLimit, auth: standard, charges: writes(applyWritesPoints), parse: parseApply, handle: (*Server).applyWrites},
 
 		"com.atproto.sync.getLatestCommit": {params: []string{"did"}, auth: syncAuth, handle: (*Server).getLatestCommit},
 		"com.atproto.sync.getRecord":       {params: []string{"did", "collection", "rkey"}, auth: syncAuth, handle: (*Server).syncGetRecord},

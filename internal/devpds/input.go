@@ -132,3 +132,17 @@ func limitParam(q url.Values, usual, most int) (int, error) {
 	}
 	return n, nil
 }
+
+// recordFields are collection and rkey of an object, both required.
+func recordFields(body object, at string) (collection, rkey string, err error) {
+	if collection, err = textField(body, "collection", at); err != nil {
+		return "", "", err
+	}
+	if err := checkCollection(collection, at+".collection"); err != nil {
+		return "", "", err
+	}
+	if rkey, err = textField(body, "rkey", at); err != nil {
+		return "", "", err
+	}
+	return collection, rkey, checkRKey(rkey, at+".rkey")
+}

@@ -1,91 +1,192 @@
 package devpds
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
-
-	"github.com/ipfs/go-cid"
+	"strings"
 )
 
-// target of a write: whose repository, and the conditions.
-type target struct {
-	account    *account
-	swapCommit *cid.Cid
-	// validate is the request's, nil if absent.
-	validate *bool
-}
-
-// writeTarget reads what the writes have in common, and checks that the caller
-// may write there.
-func (s *Server) writeTarget(r *request) (*target, error) {
-	repo, err := r.text("repo")
-	if err != nil {
-		return nil, err
-	}
-	if err := checkIdentifier(repo, "$.repo"); err != nil {
-		return nil, err
-	}
-	t := &target{}
-	if t.swapCommit, err = r.swapCID("swapCommit", false); err != nil {
-		return nil, err
-	}
-	if t.validate, err = r.flag("validate"); err != nil {
-		return nil, err
-	}
-	t.account = s.findAccount(repo)
+// writable finds the account that a call writes to, and checks that the caller
+// may.
+func (s *Server) writable(r *request) (*account, error) {
+	a := s.findAccount(r.writes.repo)
 	switch {
-	case t.account == nil:
+	case a == nil:
 		return nil, &xrpcError{http.StatusForbidden, "AccountNotFound", "Account not found"}
-	case t.account.TakedownRef != "":
+	case a.TakedownRef != "":
 		return nil, authRequired("AccountTakedown", "Account has been taken down")
-	case !t.account.DeactivatedAt.IsZero():
+	case !a.DeactivatedAt.IsZero():
 		return nil, authRequired("AccountDeactivated", "Account is deactivated")
-	case t.account.DID != r.auth.did:
+	case a.DID != r.auth.did:
 		return nil, authRequired("", "")
 	}
-	return t, nil
+	return a, nil
 }
 
 // validationStatus of a record: no lexicon is known here.
-func (t *target) validationStatus() string {
-	if t.validate != nil && !*t.validate {
+func (in *writeInput) validationStatus() string {
+	if in.validate != nil && !*in.validate {
 		return ""
 	}
 	return "unknown"
 }
 
-// prepare makes a write of a record, or refuses it. value is decoded JSON at a
-// place of the body.
-func (t *target) prepare(action, collection, rkey string, value any, at string) (write, error) {
-	w := write{action: action, path: pathOf(collection, rkey)}
-	if _, ok := value.(object); !ok {
-		return w, invalidRequest("Expected object value type at %s", at)
+// prepare makes a write of an input, or refuses its record.
+func (s *Server) prepare(in *writeInput, iw inputWrite) (write, error) {
+	w := write{action: iw.action, path: pathOf(iw.collection, iw.rkey), swap: iw.swap}
+	if iw.action == "delete" {
+		return w, nil
 	}
-	v, err := fromJSON(value, at)
-	if err != nil {
-		return w, err
+	if iw.rkey == "" {
+		w.path = pathOf(iw.collection, s.newRKey())
 	}
-	rec, ok := v.(object)
-	if !ok { // {"$link": …} or {"$bytes": …}
-		return w, invalidRequest("Expected object value type at %s", at)
-	}
-	switch kind, ok := rec["$type"]; {
+	switch kind, ok := iw.value["$type"]; {
 	case !ok:
-		rec["$type"] = collection
-	case kind != collection:
-		return w, invalidRequest("Invalid $type: expected %s, got %v", collection, kind)
+		iw.value["$type"] = iw.collection
+	case kind != iw.collection:
+		return w, invalidRequest("Invalid $type: expected %s, got %s", iw.collection, strings.Trim(jsonText(kind), `"`))
 	}
-	if t.validate != nil && *t.validate {
-		return w, invalidRequest("Unknown lexicon type: %s", collection)
+	if in.validate != nil && *in.validate {
+		return w, invalidRequest("Unknown lexicon type: %s", iw.collection)
 	}
-	w.data, w.cid, err = encodeRecord(rec)
+	if iw.unencodable {
+		return w, internalError()
+	}
+	var err error
+	w.data, w.cid, err = encodeRecord(iw.value)
 	return w, err
 }
 
-// answer of a single write.
-func (t *target) answer(w write, snap *snapshot) object {
-	out := object{"uri": uri(t.account.DID, w.path), "cid": w.cid.String()}
-	if st := t.validationStatus(); st != "" {
+// putRecord is com.atproto.repo.putRecord. The same content again is answered
+// without commit, and without a look at the swap.
+func (s *Server) putRecord(r *request) (any, error) {
+	a, err := s.writable(r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.prepare(r.writes, r.writes.writes[0])
+	if err != nil {
+		return nil, err
+	}
+	repo := s.repository(a.DID)
+	repo.mu.Lock()
+	defer repo.mu.Unlock()
+	old, exists := repo.cur.Load().record(w.path)
+	switch {
+	case exists && old.cid.Equals(w.cid):
+		return r.writes.answer(a, w, nil), nil
+	case exists:
+		w.action = "update"
+	default:
+		w.action = "create"
+	}
+	snap, err := s.commit(r.ctx, repo, []write{w}, r.writes.swapCommit)
+	if err != nil {
+		return nil, err
+	}
+	return r.writes.answer(a, w, snap), nil
+}
+
+// createRecord is com.atproto.repo.createRecord. An existing key is an internal
+// error of the reference, and here.
+func (s *Server) createRecord(r *request) (any, error) {
+	a, err := s.writable(r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.prepare(r.writes, r.writes.writes[0])
+	if err != nil {
+		return nil, err
+	}
+	repo := s.repository(a.DID)
+	repo.mu.Lock()
+	defer repo.mu.Unlock()
+	snap, err := s.commit(r.ctx, repo, []write{w}, r.writes.swapCommit)
+	if err != nil {
+		return nil, err
+	}
+	return r.writes.answer(a, w, snap), nil
+}
+
+// deleteRecord is com.atproto.repo.deleteRecord. Nothing to delete is answered
+// without commit, and without a look at the swap.
+func (s *Server) deleteRecord(r *request) (any, error) {
+	a, err := s.writable(r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.prepare(r.writes, r.writes.writes[0])
+	if err != nil {
+		return nil, err
+	}
+	repo := s.repository(a.DID)
+	repo.mu.Lock()
+	defer repo.mu.Unlock()
+	if _, exists := repo.cur.Load().record(w.path); !exists {
+		return object{}, nil
+	}
+	snap, err := s.commit(r.ctx, repo, []write{w}, r.writes.swapCommit)
+	if err != nil {
+		return nil, err
+	}
+	return object{"commit": commitView(snap)}, nil
+}
+
+// applyWrites is com.atproto.repo.applyWrites: one commit of at most 200 writes,
+// guarded by swapCommit alone.
+func (s *Server) applyWrites(r *request) (any, error) {
+	a, err := s.writable(r)
+	if err != nil {
+		return nil, err
+	}
+	in := r.writes
+	if len(in.writes) > maxWrites {
+		return nil, invalidRequest("Too many writes. Max: 200")
+	}
+	writes, results := make([]write, 0, len(in.writes)), make([]object, 0, len(in.writes))
+	for _, iw := range in.writes {
+		w, err := s.prepare(in, iw)
+		if err != nil {
+			return nil, err
+		}
+		result := object{}
+		if w.action != "delete" {
+			result = in.answer(a, w, nil)
+		}
+		result["$type"] = applyWritesType + w.action + "Result"
+		writes, results = append(writes, w), append(results, result)
+	}
+	repo := s.repository(a.DID)
+	repo.mu.Lock()
+	defer repo.mu.Unlock()
+	snap, err := s.commit(r.ctx, repo, writes, in.swapCommit)
+	if err != nil {
+		return nil, err
+	}
+	return object{"commit": commitView(snap), "results": results}, nil
+}
+
+// applyWritesPoints counts create 3, update 2, delete 1.
+func applyWritesPoints(r *request) int {
+	points := 0
+	for _, w := range r.writes.writes {
+		switch w.action {
+		case "create":
+			points += 3
+		case "update":
+			points += 2
+		default:
+			points++
+		}
+	}
+	return points
+}
+
+// answer about a written record; a nil snapshot: no commit to tell of.
+func (in *writeInput) answer(a *account, w write, snap *snapshot) object {
+	out := object{"uri": uri(a.DID, w.path), "cid": w.cid.String()}
+	if st := in.validationStatus(); st != "" {
 		out["validationStatus"] = st
 	}
 	if snap != nil {
@@ -99,136 +200,21 @@ func commitView(snap *snapshot) object {
 	return object{"cid": snap.commit.String(), "rev": snap.rev}
 }
 
-// putRecord is com.atproto.repo.putRecord. The same content again is answered
-// without commit, and without a look at the swap.
-func (s *Server) putRecord(r *request) (any, error) {
-	collection, rkey, err := recordFields(r.body, "$")
-	if err != nil {
-		return nil, err
-	}
-	value, ok := r.body["record"]
-	if !ok {
-		return nil, invalidRequest("Missing required key %q at $", "record")
-	}
-	swap, err := r.swapCID("swapRecord", true)
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.writeTarget(r)
-	if err != nil {
-		return nil, err
-	}
-	w, err := t.prepare("create", collection, rkey, value, "$.record")
-	if err != nil {
-		return nil, err
-	}
-	w.swap = swap
-	repo := s.repository(t.account.DID)
-	repo.mu.Lock()
-	defer repo.mu.Unlock()
-	if old, exists := repo.cur.Load().record(w.path); exists {
-		if old.cid.Equals(w.cid) {
-			return t.answer(w, nil), nil
-		}
-		w.action = "update"
-	}
-	snap, err := s.commit(r.ctx, repo, []write{w}, t.swapCommit)
-	if err != nil {
-		return nil, err
-	}
-	return t.answer(w, snap), nil
-}
-
-// createRecord is com.atproto.repo.createRecord. An existing key is an internal
-// error of the reference, and here.
-func (s *Server) createRecord(r *request) (any, error) {
-	collection, err := r.text("collection")
-	if err != nil {
-		return nil, err
-	}
-	if err := checkCollection(collection, "$.collection"); err != nil {
-		return nil, err
-	}
-	rkey, err := r.optionalText("rkey")
-	if err != nil {
-		return nil, err
-	}
-	if _, given := r.body["rkey"]; given {
-		if err := checkRKey(rkey, "$.rkey"); err != nil {
-			return nil, err
-		}
-	}
-	value, ok := r.body["record"]
-	if !ok {
-		return nil, invalidRequest("Missing required key %q at $", "record")
-	}
-	t, err := s.writeTarget(r)
-	if err != nil {
-		return nil, err
-	}
-	w, err := t.prepare("create", collection, or(rkey, s.newRKey()), value, "$.record")
-	if err != nil {
-		return nil, err
-	}
-	repo := s.repository(t.account.DID)
-	repo.mu.Lock()
-	defer repo.mu.Unlock()
-	snap, err := s.commit(r.ctx, repo, []write{w}, t.swapCommit)
-	if err != nil {
-		return nil, err
-	}
-	return t.answer(w, snap), nil
-}
-
-// deleteRecord is com.atproto.repo.deleteRecord. Nothing to delete is answered
-// without commit.
-func (s *Server) deleteRecord(r *request) (any, error) {
-	collection, rkey, err := recordFields(r.body, "$")
-	if err != nil {
-		return nil, err
-	}
-	swap, err := r.swapCID("swapRecord", false)
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.writeTarget(r)
-	if err != nil {
-		return nil, err
-	}
-	w := write{action: "delete", path: pathOf(collection, rkey), swap: swap}
-	repo := s.repository(t.account.DID)
-	repo.mu.Lock()
-	defer repo.mu.Unlock()
-	if _, exists := repo.cur.Load().record(w.path); !exists {
-		return object{}, nil
-	}
-	snap, err := s.commit(r.ctx, repo, []write{w}, t.swapCommit)
-	if err != nil {
-		return nil, err
-	}
-	return object{"commit": commitView(snap)}, nil
-}
-
-// recordFields are collection and rkey of an object, both required.
-func recordFields(body object, at string) (collection, rkey string, err error) {
-	if collection, err = textField(body, "collection", at); err != nil {
-		return "", "", err
-	}
-	if err := checkCollection(collection, at+".collection"); err != nil {
-		return "", "", err
-	}
-	if rkey, err = textField(body, "rkey", at); err != nil {
-		return "", "", err
-	}
-	return collection, rkey, checkRKey(rkey, at+".rkey")
-}
-
 // newRKey is a TID for a record without key, greater than all before.
 func (s *Server) newRKey() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastRKey = nextTID(s.clock.Now(), 0, s.lastRKey)
 	return s.lastRKey
+}
+
+// jsonText is a decoded value as JSON, for messages.
+func jsonText(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
 }
 
 // place in a list of the body.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -177,7 +178,8 @@ func (s *Server) configure() error {
 		var err error
 		switch {
 		case a == nil:
-			a, err = s.createAccount(context.Background(), want.Handle, "", password)
+			email := strings.Replace(want.Handle, ".", "@example.", 1)
+			a, err = s.createAccount(context.Background(), want.Handle, email, password)
 		case !a.Password.matches(password):
 			a, err = s.setPassword(a.DID, password)
 		}
@@ -290,7 +292,7 @@ func (s *Server) createAccount(ctx context.Context, handle, email, password stri
 	s.accountMu.Lock()
 	defer s.accountMu.Unlock()
 	if s.findAccount(handle) != nil {
-		return nil, badRequest("HandleNotAvailable", "Handle already taken: %s", handle)
+		return nil, invalidRequest("Handle already taken: %s", handle)
 	}
 	key, err := atcrypto.GeneratePrivateKeyK256()
 	if err != nil {
@@ -300,7 +302,10 @@ func (s *Server) createAccount(ctx context.Context, handle, email, password stri
 	if err != nil {
 		return nil, fmt.Errorf("make signing key: %w", err)
 	}
-	a := &account{Handle: handle, Email: email, DID: newDID(pub.DIDKey(), handle), CreatedAt: s.clock.Now(), SigningKey: key.Bytes()}
+	a := &account{
+		Handle: handle, Email: email, DID: newDID(pub.DIDKey(), handle),
+		CreatedAt: s.nextCreatedAt(), SigningKey: key.Bytes(),
+	}
 	if a.Password, err = hashPassword(password, s.rounds()); err != nil {
 		return nil, err
 	}
@@ -317,6 +322,20 @@ func (s *Server) createAccount(ctx context.Context, handle, email, password stri
 		return nil, err
 	}
 	return a, s.buildInitial(ctx, r, a)
+}
+
+// nextCreatedAt is now, but at least a millisecond after the newest account, so
+// that listRepos shows accounts in the order of their creation; accountMu is held.
+func (s *Server) nextCreatedAt() time.Time {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	at := s.clock.Now().Truncate(time.Millisecond)
+	for _, a := range s.accounts.byDID {
+		if !at.After(a.CreatedAt) {
+			at = a.CreatedAt.Add(time.Millisecond)
+		}
+	}
+	return at
 }
 
 // buildInitial makes the first commit of a new account, with its events, in the

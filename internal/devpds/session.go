@@ -14,17 +14,19 @@ func sessionView(a *account) object {
 	return out
 }
 
+// parseLogin wants identifier and password.
+func parseLogin(r *request) error {
+	if _, err := r.text("identifier"); err != nil {
+		return err
+	}
+	_, err := r.text("password")
+	return err
+}
+
 // createSession is com.atproto.server.createSession, with the account's password
 // or an app password.
 func (s *Server) createSession(r *request) (any, error) {
-	identifier, err := r.text("identifier")
-	if err != nil {
-		return nil, err
-	}
-	password, err := r.text("password")
-	if err != nil {
-		return nil, err
-	}
+	identifier, password := r.body["identifier"].(string), r.body["password"].(string)
 	a := s.login(strings.ToLower(identifier))
 	if a == nil {
 		return nil, authRequired("", "Invalid identifier or password")

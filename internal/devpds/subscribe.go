@@ -3,6 +3,7 @@ package devpds
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -130,7 +131,7 @@ func (sub *subscriber) begin(cursor string, hasCursor bool) error {
 	}
 	at, err := strconv.ParseInt(strings.TrimSpace(cursor), 10, 64)
 	if err != nil {
-		return &streamError{"InvalidRequest", "Invalid com.atproto.sync.subscribeRepos params: Expected integer value type at $.cursor"}
+		return &streamError{"InvalidRequest", fmt.Sprintf("Invalid com.atproto.sync.subscribeRepos params: Expected integer value type (got %q)", cursor)}
 	}
 	if at > int64(last) {
 		return &streamError{"FutureCursor", "Cursor in the future."}

@@ -29,6 +29,8 @@ type request struct {
 	params url.Values
 	// body is the decoded JSON of a procedure.
 	body map[string]any
+	// writes is the body of a call that writes records.
+	writes *writeInput
 	// auth is who calls, as the endpoint asked for it; nil: nobody.
 	auth *credentials
 }
@@ -41,6 +43,8 @@ type endpoint struct {
 	// input tells that a JSON body is expected; limit is its size, 0 is otherBodyLimit.
 	input bool
 	limit int64
+	// parse checks the body further; nil: the handler does.
+	parse func(*request) error
 	// params names the required query parameters.
 	params []string
 	// auth finds the caller; nil: anybody.
@@ -139,6 +143,11 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, nsid string) (any,
 	if e.procedure {
 		if err := req.readBody(e); err != nil {
 			return nil, err
+		}
+		if e.parse != nil {
+			if err := e.parse(req); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := s.charge(w, r, &e, req); err != nil {
