@@ -16,9 +16,13 @@ func listen(ctx context.Context, port int, flag string) (net.Listener, error) {
 	l, err := lc.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("port %d of 127.0.0.1 is taken: end what uses it, or choose another with %s (0: any free one)", port, flag)
+		return nil, portTaken(port, flag)
 	case err != nil:
 		return nil, fmt.Errorf("port %d: %w", port, err)
 	}
 	return l, nil
+}
+
+func portTaken(port int, flag string) error {
+	return fmt.Errorf("port %d of 127.0.0.1 is taken: end what uses it, or choose another with %s (0: any free one)", port, flag)
 }

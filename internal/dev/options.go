@@ -36,6 +36,9 @@ type Options struct {
 	Identifier string
 	// PasswordFile holds the account's password, or an app password.
 	PasswordFile string
+	// PLC is the did:plc directory of the account at PDS; "": the public one, or
+	// the PDS's own word where it is on loopback.
+	PLC string
 
 	// Out gets the start steps.
 	Out io.Writer
@@ -51,6 +54,8 @@ type Info struct {
 	Server string
 	// Kubeconfig is the path of the admin's kubeconfig.
 	Kubeconfig string
+	// PDS tells where the PDS is.
+	PDS PDSInfo
 }
 
 // NewOptions returns the defaults.
@@ -73,6 +78,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.PDS, "pds", o.PDS, "Base URL of a PDS to use in place of the embedded one. Needs --identifier and --password-file.")
 	fs.StringVar(&o.Identifier, "identifier", o.Identifier, "Handle or DID of the account at --pds.")
 	fs.StringVar(&o.PasswordFile, "password-file", o.PasswordFile, "File with the password, or an app password, of the account at --pds.")
+	fs.StringVar(&o.PLC, "plc-url", o.PLC, "The did:plc directory of the account at --pds. Empty: https://plc.directory, or the PDS's own word where it is on loopback.")
 }
 
 // Validate tells everything that is wrong with the options.

@@ -45,14 +45,27 @@ func Run(ctx context.Context, o *Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, etcd.Close()) }()
 
-	return serve(ctx, o, steps, etcd, l)
+	var p *pds
+	if err := steps.Do(ctx, "PDS", func(ctx context.Context) (string, error) {
+		p, err = openPDS(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		return p.URL + "  " + p.DID, p.write(o.DataDir)
+	}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+
+	return serve(ctx, o, steps, etcd, p, l)
 }
 
 // serve runs the API server over what it needs.
-func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, l net.Listener) error {
+func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l net.Listener) error {
 	info := Info{
 		Server:     "https://" + l.Addr().String(),
 		Kubeconfig: filepath.Join(o.DataDir, "admin.kubeconfig"),
+		PDS:        p.PDSInfo,
 	}
 	var pki PKI
 	if err := steps.Do(ctx, "certificates", func(context.Context) (string, error) {
@@ -65,22 +78,14 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, l net.List
 		return err
 	}
 
-	// The server's own context: it must end before etcd does, also when a later
-	// step fails.
+	// The server's own context: it must end before etcd and the PDS do, also when
+	// a later step fails.
 	serverCtx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	if err := steps.Do(ctx, "API server", func(ctx context.Context) (string, error) {
-		s, err := newServer(etcd.Endpoint(), l, pki, o)
-		if err != nil {
-			close(ended)
-			return "", err
-		}
-		go func() {
-			defer close(ended)
-			ended <- s.Run(serverCtx)
-		}()
-		return info.Server, started(ctx, s, ended)
-	}); err != nil {
+	err := startServer(ctx, serverCtx, steps, ended, func() (*infraserver.Server, error) {
+		return newServer(etcd.Endpoint(), l, pki, p, o)
+	}, info.Server, p)
+	if err != nil {
 		stop()
 		for range ended { // wait until the server is gone
 		}
@@ -88,7 +93,7 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, l net.List
 	}
 	defer stop()
 
-	steps.Done(fmt.Sprintf("kubectl --kubeconfig %s get infras", info.Kubeconfig))
+	steps.Done("kubectl --kubeconfig " + info.Kubeconfig + " get infras")
 	if o.Ready != nil {
 		o.Ready(info)
 	}
@@ -101,6 +106,28 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, l net.List
 	return nil
 }
 
-func started(ctx context.Context, s *infraserver.Server, ended <-chan error) error {
-	return waitReady(ctx, s.GenericAPIServer.LoopbackClientConfig, ended)
+// startServer runs the server on serverCtx until ended is closed, and returns
+// when it is ready and has its AtprotoRepo.
+func startServer(ctx, serverCtx context.Context, steps *Steps, ended chan error, make func() (*infraserver.Server, error), url string, p *pds) error {
+	var s *infraserver.Server
+	if err := steps.Do(ctx, "API server", func(ctx context.Context) (string, error) {
+		var err error
+		if s, err = make(); err != nil {
+			close(ended)
+			return "", err
+		}
+		go func() {
+			defer close(ended)
+			ended <- s.Run(serverCtx)
+		}()
+		return url, waitReady(ctx, s.GenericAPIServer.LoopbackClientConfig, ended)
+	}); err != nil {
+		return err
+	}
+	return steps.Do(ctx, "AtprotoRepo "+repoName, func(ctx context.Context) (string, error) {
+		if err := seed(ctx, s.GenericAPIServer.LoopbackClientConfig, p); err != nil {
+			return "", err
+		}
+		return settled(ctx, s.GenericAPIServer.LoopbackClientConfig)
+	})
 }

@@ -38,7 +38,7 @@ var healthPaths = []string{"/livez", "/readyz", "/healthz"}
 
 // newServer makes the API server of dev: its own etcd, its own certificates, no
 // host cluster to ask.
-func newServer(etcdEndpoint string, l net.Listener, pki PKI, o *Options) (*infraserver.Server, error) {
+func newServer(etcdEndpoint string, l net.Listener, pki PKI, p *pds, o *Options) (*infraserver.Server, error) {
 	so := infraserver.NewOptions()
 	r := so.Recommended
 	r.Etcd.StorageConfig.Transport.ServerList = []string{etcdEndpoint}
@@ -51,6 +51,9 @@ func newServer(etcdEndpoint string, l net.Listener, pki PKI, o *Options) (*infra
 	r.Authentication, r.Authorization, r.CoreAPI, r.Admission = nil, nil, nil, nil
 	r.Features.EnablePriorityAndFairness = false
 	so.Workspaces = o.Workspaces
+	so.Repos.CredentialsDir = credentialsDir(o.DataDir)
+	so.Repos.AllowPrivate = true
+	so.Repos.PLCURL, so.Repos.Identities, so.Repos.Keys = p.plc, p.ids, p.keys
 	so.Modify = func(c *genericapiserver.RecommendedConfig) error {
 		c.ShutdownWatchTerminationGracePeriod = drainTimeout
 		return authenticateBy(pki, &c.Config)

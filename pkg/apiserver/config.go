@@ -2,12 +2,14 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
@@ -42,11 +44,17 @@ type CompletedConfig struct{ *completedConfig }
 // Server is the API server, installed and not yet run.
 type Server struct {
 	GenericAPIServer *genericapiserver.GenericAPIServer
+	storage          Storage
+	storageDone      <-chan struct{}
 }
 
-// Run serves until ctx ends, then drains and returns.
+// Run serves until ctx ends, then drains, ends the storage and returns.
 func (s *Server) Run(ctx context.Context) error {
-	return s.GenericAPIServer.PrepareRun().RunWithContext(ctx)
+	err := s.GenericAPIServer.PrepareRun().RunWithContext(ctx)
+	if ctx.Err() != nil {
+		<-s.storageDone
+	}
+	return errors.Join(err, s.storage.Close())
 }
 
 // Complete fills in what wasn't set. It changes the receiver.
@@ -56,9 +64,10 @@ func (c *Config) Complete() CompletedConfig {
 	c.GenericConfig.AddHealthChecks(checker{"ingest", storage.Healthz})
 	c.GenericConfig.AddReadyzChecks(checker{"repositories", storage.Ready})
 
-	build, open := c.GenericConfig.BuildHandlerChainFunc, c.ExtraConfig.Workspaces
+	c.GenericConfig.Authorization.Authorizer = doorAuthorizer{c.GenericConfig.Authorization.Authorizer, c.ExtraConfig.Workspaces}
+	build := c.GenericConfig.BuildHandlerChainFunc
 	c.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, cfg *genericapiserver.Config) http.Handler {
-		return withWorkspace(build(h, cfg), open, cfg.Serializer)
+		return withWorkspace(build(h, cfg), cfg.Serializer)
 	}
 	return CompletedConfig{&completedConfig{c.GenericConfig.Complete(), &c.ExtraConfig}}
 }
@@ -83,20 +92,28 @@ func (c completedConfig) New() (*Server, error) {
 	if err := s.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
-	if err := s.AddPostStartHook("storage", c.runStorage); err != nil {
+	done := make(chan struct{})
+	if err := s.AddPostStartHook("storage", func(hook genericapiserver.PostStartHookContext) error {
+		go func() {
+			defer close(done)
+			c.runStorage(hook, hook.LoopbackClientConfig)
+		}()
+		return nil
+	}); err != nil {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
-	return &Server{s}, nil
+	server := &Server{GenericAPIServer: s, storage: c.extra.Storage, storageDone: done}
+	return server, nil
 }
 
 // runStorage is the storage's own work, from the server's start to its end.
-func (c completedConfig) runStorage(hook genericapiserver.PostStartHookContext) error {
-	go func() {
-		if err := c.extra.Storage.Run(hook); err != nil && hook.Err() == nil {
-			klog.FromContext(hook).Error(err, "The storage ended")
-		}
-	}()
-	return nil
+func (c completedConfig) runStorage(ctx context.Context, loopback *restclient.Config) {
+	err := c.extra.Storage.Run(ctx, loopback)
+	if err != nil && ctx.Err() == nil {
+		// Without it nothing is brought up any more: livez says so and the process
+		// is replaced.
+		klog.FromContext(ctx).Error(err, "The storage ended")
+	}
 }
 
 // checker is a health check with a name.

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -26,6 +27,8 @@ type Options struct {
 	// Recommended are those of every aggregated API server. Any part may be nil,
 	// which leaves that feature out.
 	Recommended *genericoptions.RecommendedOptions
+	// Repos say how the server reaches repositories.
+	Repos *RepoOptions
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
 	// AlternateDNS names, beside localhost, that a self-signed certificate is
@@ -42,6 +45,7 @@ type Options struct {
 func NewOptions() *Options {
 	o := &Options{
 		Recommended: genericoptions.NewRecommendedOptions(EtcdPrefix, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
+		Repos:       &RepoOptions{},
 		components:  registerComponents(),
 	}
 	o.Recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: socialweb.GroupName})
@@ -52,6 +56,7 @@ func NewOptions() *Options {
 // API server.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Recommended.AddFlags(fs)
+	o.Repos.AddFlags(fs)
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces,
 		"Serve /clusters/<workspace>/apis/… too, to everybody whom the server authorizes. Off: the default workspace at /apis/… alone.")
 	o.components.AddFlags(fs)
@@ -63,7 +68,8 @@ func (o *Options) SetGlobals() error { return o.components.Set() }
 
 // Validate tells everything that is wrong with the options.
 func (o *Options) Validate() error {
-	return utilerrors.NewAggregate(append(o.Recommended.Validate(), o.components.Validate()...))
+	errs := append(o.Recommended.Validate(), o.Repos.Validate()...)
+	return utilerrors.NewAggregate(append(errs, o.components.Validate()...))
 }
 
 // Config applies the options.
@@ -84,11 +90,17 @@ func (o *Options) Config() (*Config, error) {
 			return nil, err
 		}
 	}
-	return &Config{GenericConfig: c, ExtraConfig: ExtraConfig{Storage: etcdStorage{}, Workspaces: o.Workspaces}}, nil
+	config := o.Recommended.Etcd.StorageConfig
+	etcd, err := newEtcdClient(config.Transport)
+	if err != nil {
+		return nil, err
+	}
+	storage := newRepoStorage(etcd, config.Prefix, o.Repos, c.ClientConfig)
+	return &Config{GenericConfig: c, ExtraConfig: ExtraConfig{Storage: storage, Workspaces: o.Workspaces}}, nil
 }
 
 // NewServer makes the server that the options describe.
-func (o *Options) NewServer() (*Server, error) {
+func (o *Options) NewServer() (_ *Server, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -96,6 +108,11 @@ func (o *Options) NewServer() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, config.ExtraConfig.Storage.Close())
+		}
+	}()
 	s, err := config.Complete().New()
 	if err != nil {
 		return nil, err

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"socialweb.computer/infra-apiserver/internal/repostore"
@@ -21,12 +21,15 @@ import (
 type Storage interface {
 	// Decorator makes the storage of a resource of ours.
 	Decorator(resource schema.GroupResource) generic.StorageDecorator
-	// Run works until ctx ends.
-	Run(ctx context.Context) error
+	// Run works until ctx ends. loopback reaches the server itself.
+	Run(ctx context.Context, loopback *restclient.Config) error
 	// Healthz fails while the storage's own work has come to a halt.
 	Healthz() error
 	// Ready fails until the storage can answer for what it holds.
 	Ready() error
+	// Close releases what the storage holds, after Run has returned and the
+	// resources were destroyed.
+	Close() error
 }
 
 // optionsGetter makes the storage of every resource a Storage's.
@@ -43,21 +46,13 @@ func (g optionsGetter) GetRESTOptions(resource schema.GroupResource, example run
 	}
 	// The group is in the server's etcd prefix already.
 	o.ResourcePrefix = resource.Resource
-	o.Decorator = g.storage.Decorator(resource)
+	o.Decorator = byWorkspace(g.storage.Decorator(resource))
 	return o, nil
 }
 
-// etcdStorage keeps every object in etcd and nowhere else.
-type etcdStorage struct{}
-
-var _ Storage = etcdStorage{}
-
-func (etcdStorage) Run(context.Context) error { return nil }
-func (etcdStorage) Healthz() error            { return nil }
-func (etcdStorage) Ready() error              { return nil }
-
-func (etcdStorage) Decorator(schema.GroupResource) generic.StorageDecorator {
-	stock := genericregistry.StorageWithCacher()
+// byWorkspace gives a storage's cache keys with the workspace. The cache sees
+// objects without a request, so it takes the workspace from the object.
+func byWorkspace(inner generic.StorageDecorator) generic.StorageDecorator {
 	return func(
 		config *storagebackend.ConfigForResource,
 		resourcePrefix string,
@@ -67,8 +62,6 @@ func (etcdStorage) Decorator(schema.GroupResource) generic.StorageDecorator {
 		trigger storage.IndexerFuncs,
 		indexers *cache.Indexers,
 	) (storage.Interface, factory.DestroyFunc, error) {
-		// The cache sees objects without a request, so its key takes the workspace
-		// from the object.
 		key := func(obj runtime.Object) (string, error) {
 			m, err := meta.Accessor(obj)
 			if err != nil {
@@ -80,6 +73,6 @@ func (etcdStorage) Decorator(schema.GroupResource) generic.StorageDecorator {
 			}
 			return resourcePrefix + "/" + ws + "/" + m.GetName(), nil
 		}
-		return stock(config, resourcePrefix, key, newFunc, newListFunc, attrs, trigger, indexers)
+		return inner(config, resourcePrefix, key, newFunc, newListFunc, attrs, trigger, indexers)
 	}
 }

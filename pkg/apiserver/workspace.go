@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,13 +17,14 @@ import (
 const clustersPrefix = "/clusters/"
 
 // withWorkspace is the outermost handler: it puts the request's workspace into
-// its context. /apis/… is the default workspace; /clusters/<workspace>/apis/…,
-// where that door is open, is the named one, or all of them as "*" (which comes
-// as %2A too). Below it the request looks as if it had come to /apis/….
-func withWorkspace(next http.Handler, open bool, codecs runtime.NegotiatedSerializer) http.Handler {
+// its context. /apis/… is the default workspace; /clusters/<workspace>/apis/… is
+// the named one, or all of them as "*" (which comes as %2A too). Below it the
+// request looks as if it had come to /apis/…; who may come by the second door is
+// doorAuthorizer's to say.
+func withWorkspace(next http.Handler, codecs runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		escaped := r.URL.EscapedPath()
-		if !open || !strings.HasPrefix(escaped, clustersPrefix) {
+		if !strings.HasPrefix(escaped, clustersPrefix) {
 			next.ServeHTTP(w, r.WithContext(repostore.WithWorkspace(r.Context(), repostore.DefaultWorkspace)))
 			return
 		}
@@ -31,7 +33,7 @@ func withWorkspace(next http.Handler, open bool, codecs runtime.NegotiatedSerial
 			responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Version: "v1"}, w, r)
 			return
 		}
-		r2 := r.Clone(repostore.WithWorkspace(r.Context(), ws))
+		r2 := r.Clone(context.WithValue(repostore.WithWorkspace(r.Context(), ws), clustersDoor{}, true))
 		r2.URL.Path, r2.URL.RawPath = inner.Path, inner.RawPath
 		next.ServeHTTP(w, r2)
 	})

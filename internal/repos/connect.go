@@ -1,0 +1,127 @@
+package repos
+
+import (
+	"fmt"
+	"time"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/atproto/events"
+	"socialweb.computer/infra-apiserver/internal/repostore"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// connection is one way to reach an account.
+type connection struct {
+	route
+	client  *atproto.Client
+	source  events.Source
+	release func()
+}
+
+// route is what a connection depends on: with an equal route it stays.
+type route struct {
+	did, pds    string
+	credentials string // "": none
+	source      SourceKey
+}
+
+func routeOf(obj *v1alpha1.AtprotoRepo, a account) route {
+	r := route{did: a.did, pds: a.pds, source: SourceKey{Type: obj.Spec.EventSource, PDS: a.pds}}
+	if host, err := atproto.NormalizeHost(a.pds); err == nil {
+		r.pds, r.source.PDS = host, host
+	}
+	if obj.Spec.CredentialsRef != nil {
+		r.credentials = obj.Spec.CredentialsRef.Name
+	}
+	if r.source.Type == v1alpha1.EventSourceJetstream {
+		r.source.Jetstream = obj.Spec.JetstreamURL
+	}
+	return r
+}
+
+// connect makes a connection. It sends nothing.
+func (m *Manager) connect(k key, rt route) (*connection, error) {
+	cfg := atproto.Config{
+		PDS: rt.pds, DID: rt.did, HTTP: m.HTTP, Keys: m.Keys, Budget: m.Budgets.For(rt.pds), Clock: m.Clock,
+	}
+	if rt.credentials != "" {
+		cfg.Auth = &rotating{
+			provider: m.Credentials, workspace: k.workspace, name: rt.credentials,
+			make: func(c atproto.Credentials) (atproto.Auth, error) {
+				authCfg := cfg
+				authCfg.Auth = nil
+				return atproto.NewPasswordAuth(authCfg, c)
+			},
+		}
+	}
+	client, err := atproto.NewClient(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client of %s: %w", rt.did, err)
+	}
+	source, release, err := m.sources.hold(rt.source)
+	if err != nil {
+		return nil, fmt.Errorf("event source of %s: %w", rt.pds, err)
+	}
+	return &connection{route: rt, client: client, source: source, release: release}, nil
+}
+
+// reach makes r's connection that of a's route, and keeps it where it is that
+// already.
+func (m *Manager) reach(k key, r *repo, obj *v1alpha1.AtprotoRepo, a account) error {
+	rt := routeOf(obj, a)
+	r.mu.Lock()
+	old := r.conn
+	r.mu.Unlock()
+	if old != nil && old.route == rt {
+		return nil
+	}
+	conn, err := m.connect(k, rt)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.conn, r.resolved = conn, false
+	r.authorized, r.authChecked = nil, time.Time{}
+	r.swap, r.swapErr = remembered(obj, rt), nil
+	r.mu.Unlock()
+	if old != nil {
+		old.release()
+	}
+	return nil
+}
+
+// remembered is the verdict on swapRecord that the status keeps, where it is of
+// the same account and PDS.
+func remembered(obj *v1alpha1.AtprotoRepo, rt route) verdict {
+	if obj.Status.DID != rt.did || obj.Status.PDS != rt.pds {
+		return open
+	}
+	return verdictOf(obj.Status.Conditions, v1alpha1.ConditionSwapSupported)
+}
+
+// mountWith gives the hub what obj asks for, where it differs from what the hub
+// has.
+func (m *Manager) mountWith(k key, r *repo, obj *v1alpha1.AtprotoRepo) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want := repostore.MountedRepo{
+		Workspace: k.workspace, Name: k.name, Repo: r.conn.client, Source: r.conn.source,
+		Default: obj.Spec.Default, Access: r.granted(&obj.Spec),
+		StaleReads: obj.Spec.StaleReads == v1alpha1.StaleReadsAllow,
+	}
+	if want == r.mount {
+		return
+	}
+	r.mount = want
+	m.Hub.SetRepo(want)
+}
+
+// unmount takes the repository from the hub. Its connection stays.
+func (m *Manager) unmount(k key, r *repo) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mount.Repo != nil {
+		r.mount = repostore.MountedRepo{}
+		m.Hub.RemoveRepo(k.workspace, k.name)
+	}
+}

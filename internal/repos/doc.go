@@ -1,0 +1,16 @@
+// Package repos mounts the repositories that AtprotoRepo objects name, over all
+// workspaces, and tells in their status what became of it.
+//
+// In the order of reading:
+//
+//   - manager.go: the manager, its queue and its workers
+//   - mirror.go: the AtprotoRepos as the API has them
+//   - reconcile.go: one AtprotoRepo, from its spec to the hub and back
+//   - resolve.go, connect.go, auth.go, sources.go: how an account is reached
+//   - probe.go: whether a PDS honours swapRecord
+//   - status.go: conditions, and how seldom they are written
+//   - use.go: an AtprotoRepo in use is not deleted
+//
+// A mount never waits for the network: what the status remembers of an earlier
+// look is enough, so that a start during an outage serves what it can.
+package repos

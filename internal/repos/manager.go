@@ -1,0 +1,220 @@
+package repos
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/atproto/events"
+	"socialweb.computer/infra-apiserver/internal/credentials"
+	"socialweb.computer/infra-apiserver/internal/repostore"
+	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
+)
+
+const (
+	// workers reconcile at once. One that waits for a dead PDS holds up one
+	// worker for reconcileTimeout.
+	workers          = 8
+	reconcileTimeout = 30 * time.Second
+	// lookEvery is how often the hub's state of each repository is compared with
+	// what the status says. It costs no request.
+	lookEvery = time.Second
+	// retryBase and retryMax bound the wait after a failure.
+	retryBase, retryMax = time.Second, 2 * time.Minute
+)
+
+// Hub is what the manager needs of a repostore.Hub.
+type Hub interface {
+	SetRepo(repostore.MountedRepo)
+	RemoveRepo(workspace, name string)
+	SetMountsLoaded()
+	RepoState(workspace, name string) (repostore.RepoState, bool)
+}
+
+// Config of a Manager.
+type Config struct {
+	// Hub that the repositories are mounted in.
+	Hub Hub
+	// All is a client of all workspaces, for reading.
+	All versioned.Interface
+	// For is a client of one workspace.
+	For func(workspace string) (versioned.Interface, error)
+	// Credentials of the accounts.
+	Credentials credentials.Provider
+	// Identities reads DID documents.
+	Identities Identities
+	// Keys finds signing keys; nil: the default of the atproto client.
+	Keys atproto.KeyResolver
+	// HTTP reaches the PDSes; it decides which addresses are allowed.
+	HTTP *http.Client
+	// Budgets of requests, one a PDS host.
+	Budgets *atproto.Budgets
+	// NewSource makes an event source; nil: there are none, and reads alone bring
+	// the views up.
+	NewSource func(SourceKey) (events.Source, error)
+	// Leading tells whether this process writes the statuses; nil: always.
+	Leading func() bool
+	// Clock; nil: the real one.
+	Clock clock.WithTicker
+}
+
+// Manager mounts repositories. Run it once.
+type Manager struct {
+	Config
+	mirror  *mirror
+	queue   workqueue.TypedRateLimitingInterface[key]
+	sources *sources
+
+	mu    sync.Mutex // guards repos and loading
+	repos map[key]*repo
+	// loading are the AtprotoRepos of the first listing that were not looked at
+	// yet; nil before the listing and after all were.
+	loading map[key]bool
+	loaded  bool
+}
+
+// key names an AtprotoRepo.
+type key struct{ workspace, name string }
+
+// New makes a manager.
+func New(c Config) *Manager {
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Leading == nil {
+		c.Leading = func() bool { return true }
+	}
+	m := &Manager{Config: c, repos: map[key]*repo{}}
+	m.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[key](retryBase, retryMax),
+		workqueue.TypedRateLimitingQueueConfig[key]{Clock: c.Clock})
+	m.mirror = newMirror(m.queue.Add, m.listed)
+	m.sources = newSources(c.NewSource)
+	return m
+}
+
+// Run works until ctx ends, and returns when all has stopped.
+func (m *Manager) Run(ctx context.Context) error {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	g, ctx := errgroup.WithContext(ctx)
+	m.sources.start(ctx)
+	g.Go(func() error { m.mirror.follow(ctx, m.All); return nil })
+	g.Go(func() error { m.look(ctx); return nil })
+	for range workers {
+		g.Go(func() error {
+			for m.next(ctx) {
+			}
+			return nil
+		})
+	}
+	<-ctx.Done()
+	m.queue.ShutDown()
+	err := g.Wait()
+	m.sources.wait()
+	return err
+}
+
+// next takes one AtprotoRepo from the queue; false: the queue has ended.
+func (m *Manager) next(ctx context.Context) bool {
+	k, end := m.queue.Get()
+	if end {
+		return false
+	}
+	defer m.queue.Done(k)
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
+	logger := klog.FromContext(ctx).WithValues("atprotorepo", klog.KRef(k.workspace, k.name))
+	again, err := m.reconcile(klog.NewContext(ctx, logger), k)
+	switch {
+	case err != nil:
+		if ctx.Err() == nil {
+			logger.Info("AtprotoRepo not settled, will try again", "err", err)
+		}
+		if wait := atproto.RetryAfter(err); wait > 0 {
+			m.queue.AddAfter(k, wait)
+		} else {
+			m.queue.AddRateLimited(k)
+		}
+	case again > 0:
+		m.queue.Forget(k)
+		m.queue.AddAfter(k, again)
+	default:
+		m.queue.Forget(k)
+	}
+	return true
+}
+
+// look queues every AtprotoRepo whose status the hub has outrun.
+func (m *Manager) look(ctx context.Context) {
+	ticker := m.Clock.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		for _, k := range m.outrun() {
+			m.queue.Add(k)
+		}
+	}
+}
+
+// outrun are the AtprotoRepos whose status would change if it were written now.
+func (m *Manager) outrun() []key {
+	m.mu.Lock()
+	repos := make(map[key]*repo, len(m.repos))
+	for k, r := range m.repos {
+		repos[k] = r
+	}
+	m.mu.Unlock()
+	var out []key
+	for k, r := range repos {
+		obj := m.mirror.get(k)
+		if obj == nil {
+			continue
+		}
+		if st := m.observe(k, r, obj); m.worthWriting(r, &obj.Status, st) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// listed is told what the first listing held: until each was mounted no
+// consistent read may be answered (I7 of package repostore).
+func (m *Manager) listed(keys []key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.loaded || m.loading != nil {
+		return
+	}
+	m.loading = make(map[key]bool, len(keys))
+	for _, k := range keys {
+		m.loading[k] = true
+	}
+	m.finishLoadingLocked()
+}
+
+// mounted is told that an AtprotoRepo was mounted, or can't be yet.
+func (m *Manager) mounted(k key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.loading, k)
+	m.finishLoadingLocked()
+}
+
+func (m *Manager) finishLoadingLocked() {
+	if !m.loaded && m.loading != nil && len(m.loading) == 0 {
+		m.loaded, m.loading = true, nil
+		m.Hub.SetMountsLoaded()
+	}
+}

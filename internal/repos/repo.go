@@ -1,0 +1,105 @@
+package repos
+
+import (
+	"sync"
+	"time"
+
+	"socialweb.computer/infra-apiserver/internal/repostore"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// repo is what the manager knows of one AtprotoRepo beyond its object. Only the
+// worker that reconciles it changes it.
+type repo struct {
+	mu sync.Mutex // guards what follows
+	// conn reaches the account; nil before it was resolved.
+	conn *connection
+	// mount is what the hub was given last; Repo is nil where there is none.
+	mount repostore.MountedRepo
+	// resolveErr is why the account isn't known (any more).
+	resolveErr error
+	// handle of the account, as its DID document names it.
+	handle string
+	// resolved tells that the DID document was read for conn.
+	resolved bool
+	// authorized is the last answer to our credentials; nil with authChecked set
+	// is a yes.
+	authorized  error
+	authChecked time.Time
+	// swap tells whether the PDS of conn honours swapRecord.
+	swap    verdict
+	swapErr error
+	// closing tells that the repository was unmounted because nothing used it.
+	closing bool
+	// wrote is when the status was written last.
+	wrote time.Time
+}
+
+// verdict on a question that may be open.
+type verdict int
+
+const (
+	open verdict = iota
+	yes
+	no
+)
+
+// granted is the access in effect.
+func (r *repo) granted(spec *v1alpha1.AtprotoRepoSpec) repostore.Access {
+	switch {
+	case spec.Access == v1alpha1.AccessNone:
+		return repostore.AccessNone
+	case spec.Access == v1alpha1.AccessReadWrite && spec.CredentialsRef != nil && r.swap == yes:
+		return repostore.AccessReadWrite
+	default:
+		return repostore.AccessRead
+	}
+}
+
+func (r *repo) isClosing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closing
+}
+
+// setClosing returns what it was before.
+func (r *repo) setClosing(to bool) (was bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was, r.closing = r.closing, to
+	return was
+}
+
+func (r *repo) statusWritten(at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wrote = at
+}
+
+// repoFor is the manager's part of an AtprotoRepo, made if need be.
+func (m *Manager) repoFor(k key) *repo {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.repos[k] == nil {
+		m.repos[k] = &repo{}
+	}
+	return m.repos[k]
+}
+
+// drop forgets an AtprotoRepo that is gone.
+func (m *Manager) drop(k key) {
+	m.mu.Lock()
+	r := m.repos[k]
+	delete(m.repos, k)
+	m.mu.Unlock()
+	if r == nil {
+		return
+	}
+	m.unmount(k, r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conn != nil {
+		r.conn.release()
+		r.conn = nil
+	}
+}

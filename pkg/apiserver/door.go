@@ -1,0 +1,45 @@
+package apiserver
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// clustersDoor marks the context of a request that came by
+// /clusters/<workspace>/….
+type clustersDoor struct{}
+
+// doorAuthorizer keeps the door /clusters/<workspace>/… shut for everybody but
+// the server itself, unless it is open. What else a request needs is the inner
+// authorizer's to say: it knows nothing of workspaces.
+type doorAuthorizer struct {
+	authorizer.Authorizer
+	open bool
+}
+
+// Authorize implements authorizer.Authorizer.
+func (a doorAuthorizer) Authorize(ctx context.Context, attrs authorizer.Attributes) (authorizer.Decision, string, error) {
+	if a.shut(ctx, attrs) {
+		return authorizer.DecisionDeny, "the server doesn't serve workspaces by their own paths", nil
+	}
+	return a.Authorizer.Authorize(ctx, attrs)
+}
+
+// ConditionsAwareAuthorize implements authorizer.Authorizer.
+func (a doorAuthorizer) ConditionsAwareAuthorize(ctx context.Context, attrs authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	if a.shut(ctx, attrs) {
+		return authorizer.ConditionsAwareDecisionDeny("the server doesn't serve workspaces by their own paths", nil)
+	}
+	return a.Authorizer.ConditionsAwareAuthorize(ctx, attrs)
+}
+
+func (a doorAuthorizer) shut(ctx context.Context, attrs authorizer.Attributes) bool {
+	if came, _ := ctx.Value(clustersDoor{}).(bool); a.open || !came {
+		return false
+	}
+	u := attrs.GetUser()
+	return u == nil || u.GetName() != user.APIServerUser || !slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup)
+}

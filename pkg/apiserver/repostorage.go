@@ -1,0 +1,134 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/credentials"
+	"socialweb.computer/infra-apiserver/internal/repos"
+	"socialweb.computer/infra-apiserver/internal/repostore"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
+	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
+	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/record"
+)
+
+// repoStorage keeps the record-backed kinds in repositories, by a hub, and mounts
+// the repositories that AtprotoRepos name.
+type repoStorage struct {
+	*repostore.Hub
+	etcd    *clientv3.Client
+	options *RepoOptions
+	host    *restclient.Config // of the host cluster; nil: there is none
+	mappers map[schema.GroupResource]repostore.RecordMapper
+}
+
+var _ Storage = (*repoStorage)(nil)
+
+// newRepoStorage uses etcd below prefix, and closes it at Close.
+func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *restclient.Config) *repoStorage {
+	return &repoStorage{
+		Hub:  repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: string(uuid.NewUUID())}),
+		etcd: etcd, options: o, host: host,
+		mappers: map[schema.GroupResource]repostore.RecordMapper{
+			socialweb.Resource("infras"):          record.Infra(),
+			socialweb.Resource("ephemeralinfras"): record.EphemeralInfra(),
+		},
+	}
+}
+
+// Decorator implements Storage.
+func (s *repoStorage) Decorator(resource schema.GroupResource) generic.StorageDecorator {
+	if m := s.mappers[resource]; m != nil {
+		return s.Hub.Decorator(m)
+	}
+	return s.PlainDecorator()
+}
+
+// Run implements Storage.
+func (s *repoStorage) Run(ctx context.Context, loopback *restclient.Config) error {
+	manager, err := s.manager(loopback)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.Hub.Run(ctx) })
+	g.Go(func() error { return manager.Run(ctx) })
+	return g.Wait()
+}
+
+// Close implements Storage.
+func (s *repoStorage) Close() error {
+	if err := s.etcd.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("etcd client: %w", err)
+	}
+	return nil
+}
+
+func (s *repoStorage) manager(loopback *restclient.Config) (*repos.Manager, error) {
+	forWorkspace := func(ws string) (versioned.Interface, error) {
+		return versioned.NewForConfig(inWorkspace(loopback, ws))
+	}
+	all, err := forWorkspace(repostore.AllWorkspaces)
+	if err != nil {
+		return nil, fmt.Errorf("loopback client: %w", err)
+	}
+	creds, err := s.credentials()
+	if err != nil {
+		return nil, err
+	}
+	o := s.options
+	client, dialer := atproto.NewHTTPClient(o.AllowPrivate), atproto.NewDialer(o.AllowPrivate)
+	budgets := atproto.NewBudgets(atproto.BudgetOptions{Rate: o.RequestRate})
+	ids, keys := o.Identities, o.Keys
+	resolver := &atproto.DIDResolver{PLCURL: o.PLCURL, HTTP: client}
+	if ids == nil {
+		ids = resolver
+	}
+	if keys == nil {
+		keys = atproto.NewKeys(resolver, nil)
+	}
+	var collections []string
+	for _, m := range s.mappers {
+		collections = append(collections, m.Collection())
+	}
+	return repos.New(repos.Config{
+		Hub: s.Hub, All: all, For: forWorkspace, Credentials: creds, Identities: ids, Keys: keys, HTTP: client, Budgets: budgets,
+		NewSource: repos.NewEventSources(repos.EventOptions{
+			Collections: collections, Jetstream: o.Jetstream, PollInterval: o.PollInterval,
+			Dialer: dialer, HTTP: client, Keys: keys, Budgets: budgets,
+		}),
+	}), nil
+}
+
+func (s *repoStorage) credentials() (credentials.Provider, error) {
+	switch {
+	case s.options.CredentialsDir != "":
+		return credentials.NewDirectory(s.options.CredentialsDir), nil
+	case s.options.CredentialsNamespace == "":
+		return credentials.None{}, nil
+	case s.host == nil:
+		return nil, errors.New("--credentials-namespace needs a host cluster: --kubeconfig, or a pod's own account")
+	}
+	client, err := kubernetes.NewForConfig(s.host)
+	if err != nil {
+		return nil, fmt.Errorf("credentials: %w", err)
+	}
+	return credentials.NewSecrets(client.CoreV1().Secrets(s.options.CredentialsNamespace)), nil
+}
+
+// inWorkspace is a config for the door of one workspace.
+func inWorkspace(c *restclient.Config, ws string) *restclient.Config {
+	c = restclient.CopyConfig(c)
+	c.Host += clustersPrefix + ws
+	return c
+}
