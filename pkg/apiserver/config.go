@@ -78,13 +78,9 @@ func (c completedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
-	resources := map[string]rest.Storage{}
-	for _, kind := range []registry.Kind{deployment.Infra(), deployment.EphemeralInfra(), atprotorepo.Kind()} {
-		main, status, err := registry.NewREST(kind, Scheme, c.generic.RESTOptionsGetter)
-		if err != nil {
-			return nil, fmt.Errorf("API server: %s: %w", kind.Resource.Resource, err)
-		}
-		resources[kind.Resource.Resource], resources[kind.Resource.Resource+"/status"] = main, status
+	resources, err := c.resources()
+	if err != nil {
+		return nil, fmt.Errorf("API server: %w", err)
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(socialweb.GroupName, Scheme, metav1.ParameterCodec, Codecs)
 	group.NegotiatedSerializer = textCodecs{Codecs}
@@ -104,6 +100,24 @@ func (c completedConfig) New() (*Server, error) {
 	}
 	server := &Server{GenericAPIServer: s, storage: c.extra.Storage, storageDone: done}
 	return server, nil
+}
+
+// resources are what the group serves, by name.
+func (c completedConfig) resources() (map[string]rest.Storage, error) {
+	out := map[string]rest.Storage{}
+	for _, kind := range []registry.Kind{deployment.Infra(), deployment.EphemeralInfra()} {
+		main, status, err := registry.NewREST(kind, Scheme, c.generic.RESTOptionsGetter)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kind.Resource.Resource, err)
+		}
+		out[kind.Resource.Resource], out[kind.Resource.Resource+"/status"] = main, status
+	}
+	main, status, err := atprotorepo.NewREST(Scheme, c.generic.RESTOptionsGetter, c.extra.Storage)
+	if err != nil {
+		return nil, fmt.Errorf("atprotorepos: %w", err)
+	}
+	out["atprotorepos"], out["atprotorepos/status"] = main, status
+	return out, nil
 }
 
 // runStorage is the storage's own work, from the server's start to its end.

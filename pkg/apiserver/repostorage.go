@@ -26,6 +26,7 @@ import (
 // the repositories that AtprotoRepos name.
 type repoStorage struct {
 	*repostore.Hub
+	etcdLocker
 	etcd    *clientv3.Client
 	options *RepoOptions
 	host    *restclient.Config // of the host cluster; nil: there is none
@@ -37,8 +38,9 @@ var _ Storage = (*repoStorage)(nil)
 // newRepoStorage uses etcd below prefix, and closes it at Close.
 func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *restclient.Config) *repoStorage {
 	return &repoStorage{
-		Hub:  repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: string(uuid.NewUUID())}),
-		etcd: etcd, options: o, host: host,
+		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: string(uuid.NewUUID())}),
+		etcdLocker: etcdLocker{etcd, prefix},
+		etcd:       etcd, options: o, host: host,
 		mappers: map[schema.GroupResource]repostore.RecordMapper{
 			socialweb.Resource("infras"):          record.Infra(),
 			socialweb.Resource("ephemeralinfras"): record.EphemeralInfra(),

@@ -15,10 +15,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"socialweb.computer/infra-apiserver/internal/repostore"
+	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/atprotorepo"
 )
 
 // Storage is what keeps the objects.
 type Storage interface {
+	atprotorepo.Locker
 	// Decorator makes the storage of a resource of ours.
 	Decorator(resource schema.GroupResource) generic.StorageDecorator
 	// Run works until ctx ends. loopback reaches the server itself.

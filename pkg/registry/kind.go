@@ -37,6 +37,9 @@ type Kind struct {
 	// creation. Nil: nothing.
 	Warnings func(obj, old runtime.Object) []string
 
+	// Finalizers that an object has from its creation.
+	Finalizers []string
+
 	// Columns of the kind's table.
 	Columns Columns
 }

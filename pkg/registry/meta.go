@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,12 +12,17 @@ import (
 	"socialweb.computer/infra-apiserver/internal/repostore"
 )
 
-// prepareMetaForCreate begins the generation and names the workspace on the
-// object. What a client says about the workspace doesn't count: an object saved
-// in one workspace can be created in another.
-func prepareMetaForCreate(ctx context.Context, obj runtime.Object) {
+// prepareMetaForCreate begins the generation, adds the finalizers and names the
+// workspace on the object. What a client says about the workspace doesn't count:
+// an object saved in one workspace can be created in another.
+func prepareMetaForCreate(ctx context.Context, obj runtime.Object, finalizers []string) {
 	m := mustMeta(obj)
 	m.SetGeneration(1)
+	for _, f := range finalizers {
+		if !slices.Contains(m.GetFinalizers(), f) {
+			m.SetFinalizers(append(slices.Clone(m.GetFinalizers()), f))
+		}
+	}
 	if ws, ok := repostore.WorkspaceFrom(ctx); ok {
 		setCluster(m, ws)
 	}

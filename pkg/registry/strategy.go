@@ -46,9 +46,11 @@ func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields(s.kind.Version, "status")
 }
 
-// PrepareForCreate drops the status, which a client can't declare.
+// PrepareForCreate drops the status, which a client can't declare, and sets the
+// kind's finalizers: one that a controller sets later comes too late for an
+// object that is deleted at once.
 func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
-	prepareMetaForCreate(ctx, obj)
+	prepareMetaForCreate(ctx, obj, s.kind.Finalizers)
 	s.kind.SetStatus(obj, nil)
 }
 

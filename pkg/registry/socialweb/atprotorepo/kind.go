@@ -36,7 +36,8 @@ func Kind() registry.Kind {
 		ValidateStatusUpdate: func(o, old runtime.Object) field.ErrorList {
 			return validation.ValidateAtprotoRepoStatusUpdate(repo(o), repo(old))
 		},
-		Columns: columns,
+		Finalizers: []string{socialweb.FinalizerInUse},
+		Columns:    columns,
 	}
 }
 
