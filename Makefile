@@ -73,6 +73,10 @@ FUZZTIME ?= 2000x
 fuzz: ## Run each fuzz target (FUZZTIME=1m for longer)
 	hack/fuzz.sh $(FUZZTIME)
 
+.PHONY: bench
+bench: $(REFERENCE_PDS) ## Measure against the reference PDS and write docs/benchmarks.md
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m $(ARGS) ./test/bench -report $(CURDIR)/docs/benchmarks.md
+
 ##@ Check
 
 # The cheap checks come first, so that it fails fast.
