@@ -22,8 +22,7 @@ type eventLog struct {
 	changed chan struct{}
 }
 
-// newEventLog continues a saved sequence. stored tells whether the store keeps
-// events; otherwise those that leave memory are forgotten.
+// newEventLog continues a saved sequence.
 func newEventLog(st store, s *saved, keep int) *eventLog {
 	return &eventLog{store: st, keep: keep, last: s.lastSeq, forgotten: s.forgotten, changed: make(chan struct{})}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +17,7 @@ func TestMain(m *testing.M) {
 	if runCrashChild() {
 		return
 	}
+	slog.SetLogLoggerLevel(slog.LevelWarn) // indigo's verifier tells much
 	// A dependency (go-log) starts it when it is imported, and it never ends.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/ipfs/go-log/writer.(*MirrorWriter).logRoutine"))
 }

@@ -146,3 +146,15 @@ func recordFields(body object, at string) (collection, rkey string, err error) {
 	}
 	return collection, rkey, checkRKey(rkey, at+".rkey")
 }
+
+// pathOf is the repository path of a record.
+func pathOf(collection, rkey string) string { return collection + "/" + rkey }
+
+// parseCID of a string that a request holds.
+func parseCID(text, where string) (cid.Cid, error) {
+	c, err := cid.Decode(text)
+	if err != nil {
+		return cid.Undef, invalidRequest("Invalid CID string (got %q) at %s", text, where)
+	}
+	return c, nil
+}

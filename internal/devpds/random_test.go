@@ -9,7 +9,9 @@ import (
 
 	comatproto "github.com/bluesky-social/indigo/api/atproto"
 	"github.com/bluesky-social/indigo/atproto/repo"
+	"github.com/bluesky-social/indigo/atproto/repo/mst"
 	"github.com/ipfs/go-cid"
+	"github.com/ipld/go-car"
 )
 
 // TestRandomWrites makes thousands of random commits, verifies every event as
@@ -122,6 +124,9 @@ func verifyEvents(t *testing.T, s *Server, did string) {
 		if err := msg.UnmarshalCBOR(bytes.NewReader(body)); err != nil {
 			t.Fatal(err)
 		}
+		if msg.Repo != did {
+			continue
+		}
 		verified, err := repo.VerifyCommitMessage(context.Background(), &msg)
 		if err != nil {
 			t.Fatalf("commit %s (%d ops): %v", msg.Rev, len(msg.Ops), err)
@@ -174,12 +179,48 @@ func verifyExport(t *testing.T, c *caller, model map[string]string) {
 	if len(got) != len(model) {
 		t.Fatalf("%d records exported, want %d", len(got), len(model))
 	}
+	if extra := strayBlocks(r.raw, loaded.MST); extra != 0 {
+		t.Errorf("%d blocks exported that are not of this state", extra)
+	}
 	for path, id := range model {
 		if got[path].String() != id {
 			t.Fatalf("%s is %s, want %s", path, got[path], id)
 		}
 		if _, err := loaded.RecordStore.Get(context.Background(), got[path]); err != nil {
 			t.Fatalf("record %s: %v", path, err)
+		}
+	}
+}
+
+// strayBlocks counts the blocks of a CAR that are neither commit, nor MST node,
+// nor record.
+func strayBlocks(raw []byte, tree mst.Tree) int {
+	known := map[cid.Cid]bool{}
+	var walk func(n *mst.Node)
+	walk = func(n *mst.Node) {
+		known[*n.CID] = true
+		for _, e := range n.Entries {
+			if e.IsValue() {
+				known[*e.Value] = true
+			}
+			if e.Child != nil {
+				walk(e.Child)
+			}
+		}
+	}
+	walk(tree.Root)
+	r, err := car.NewCarReader(bytes.NewReader(raw))
+	if err != nil {
+		return -1
+	}
+	stray := -1 // the commit
+	for {
+		b, err := r.Next()
+		if err != nil {
+			return stray
+		}
+		if !known[b.Cid()] {
+			stray++
 		}
 	}
 }
