@@ -3,6 +3,7 @@ package atproto
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -34,6 +35,9 @@ func (p *PDSIdentity) Resolve(ctx context.Context, did string) (*identity.Identi
 	err := p.rpc.call(ctx, &call{
 		method: "com.atproto.repo.describeRepo", params: url.Values{"repo": {did}}, out: &out, limit: maxDIDDocument,
 	})
+	if errors.Is(err, errNotLocated) {
+		return nil, fmt.Errorf("%w: %w", ErrRepoNotFound, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,12 @@ import (
 	"time"
 )
 
+// idleTimeout is shorter than that of the servers and proxies that PDSes stand
+// behind (60 s and more; the reference PDS 90 s). Else they close a connection at
+// the moment at which a write is sent on it, and its outcome is unknown for
+// nothing.
+const idleTimeout = 45 * time.Second
+
 // NewTransport makes the HTTP transport for PDSes: connections are kept and
 // reused, every phase is bounded, and, unless allowPrivate, private addresses
 // are refused (NewDialer). It uses no proxy: behind one the address check would
@@ -15,7 +21,7 @@ func NewTransport(allowPrivate bool) *http.Transport {
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           256,
 		MaxIdleConnsPerHost:    32,
-		IdleConnTimeout:        90 * time.Second,
+		IdleConnTimeout:        idleTimeout,
 		TLSHandshakeTimeout:    5 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 64 << 10,

@@ -165,6 +165,14 @@ var writeCases = []testCase{
 			t.Fatalf("get: %v, %+v", err, rec)
 		}
 	}},
+	{"SwapIsHonoured", func(t *testing.T, e *env) {
+		c := e.login(t, alice)
+		before := latest(t, c)
+		if ok, err := atproto.ProbeSwap(t.Context(), c, collection); err != nil || !ok {
+			t.Errorf("probe: %v, %v", ok, err)
+		}
+		wantLatest(t, c, before)
+	}},
 	{"TooLargeIsRefused", func(t *testing.T, e *env) {
 		c, k := e.login(t, alice), key(t)
 		before := latest(t, c)
