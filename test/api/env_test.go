@@ -1,0 +1,149 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"socialweb.computer/infra-apiserver/internal/testproxy"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// env is a server whose default repository is an account behind a fault proxy.
+type env struct {
+	*server
+	account *account
+	proxy   *testproxy.Proxy
+	repo    *v1alpha1.AtprotoRepo
+}
+
+// repoName is the AtprotoRepo of an env.
+const repoName = "main"
+
+// newEnv starts a server with account a as its default repository, mounted and
+// ready. change, if any, changes the AtprotoRepo before it is created.
+func newEnv(t *testing.T, a *account, change ...func(*v1alpha1.AtprotoRepo)) *env {
+	t.Helper()
+	e := &env{server: newServer(t, a.pds.PLCURL), account: a, proxy: newProxy(t, a)}
+	e.mount(t, change...)
+	return e
+}
+
+// newProxy starts a proxy in front of a's PDS.
+func newProxy(t *testing.T, a *account) *testproxy.Proxy {
+	t.Helper()
+	p, err := testproxy.New(a.pds.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		keepSecret(p.Tokens()...)
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// mount creates the AtprotoRepo and waits until it is ready.
+func (e *env) mount(t *testing.T, change ...func(*v1alpha1.AtprotoRepo)) {
+	t.Helper()
+	e.credential(t, "default", repoName, e.account.DID, e.account.Password)
+	repo := &v1alpha1.AtprotoRepo{
+		ObjectMeta: metav1.ObjectMeta{Name: repoName},
+		Spec: v1alpha1.AtprotoRepoSpec{
+			DID: e.account.DID, PDS: e.proxy.URL(), Default: true,
+			CredentialsRef: &v1alpha1.CredentialsReference{Name: repoName},
+		},
+	}
+	for _, f := range change {
+		f(repo)
+	}
+	if _, err := e.client.AtprotoRepos().Create(t.Context(), repo, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if repo.Spec.Access == "" || repo.Spec.Access == v1alpha1.AccessReadWrite {
+		e.repo = e.awaitRepo(t, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	}
+}
+
+// awaitRepo waits for a condition of the AtprotoRepo, of its newest generation.
+func (e *env) awaitRepo(t *testing.T, condition string, status metav1.ConditionStatus) *v1alpha1.AtprotoRepo {
+	t.Helper()
+	var repo *v1alpha1.AtprotoRepo
+	waitFor(t, "AtprotoRepo "+condition+"="+string(status), func() (err error) {
+		if repo, err = e.client.AtprotoRepos().Get(t.Context(), repoName, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(repo.Status.Conditions, condition)
+		if c == nil || c.Status != status || c.ObservedGeneration != repo.Generation {
+			return fmt.Errorf("conditions %+v", repo.Status.Conditions)
+		}
+		return nil
+	})
+	return repo
+}
+
+// setRepo changes the AtprotoRepo's spec.
+func (e *env) setRepo(t *testing.T, change func(*v1alpha1.AtprotoRepoSpec)) {
+	t.Helper()
+	repo, err := e.client.AtprotoRepos().Get(t.Context(), repoName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "change of the AtprotoRepo", func() error { // its status is written meanwhile
+		if repo, err = e.client.AtprotoRepos().Get(t.Context(), repoName, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		change(&repo.Spec)
+		_, err = e.client.AtprotoRepos().Update(t.Context(), repo, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// newInfra is an Infra with one contract.
+func newInfra(name, description string) *v1alpha1.Infra {
+	return &v1alpha1.Infra{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.InfraSpec{
+			Description: description,
+			Contracts:   []v1alpha1.Contract{{Name: "web", State: v1alpha1.ContractStaged}},
+		},
+	}
+}
+
+// create makes an Infra through the API.
+func (s *server) create(t testing.TB, infra *v1alpha1.Infra) *v1alpha1.Infra {
+	t.Helper()
+	out, err := s.client.Infras().Create(t.Context(), infra, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create %s: %v", infra.Name, err)
+	}
+	return out
+}
+
+// infra reads an Infra, consistently.
+func (s *server) infra(t testing.TB, name string) *v1alpha1.Infra {
+	t.Helper()
+	out, err := s.client.Infras().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("get %s: %v", name, err)
+	}
+	return out
+}
+
+// cached reads an Infra from the view alone.
+func (s *server) cached(ctx context.Context, name string) (*v1alpha1.Infra, error) {
+	return s.client.Infras().Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+}
+
+// condition of an Infra; the zero one where it has none of that type.
+func condition(i *v1alpha1.Infra, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(i.Status.Conditions, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
