@@ -53,7 +53,7 @@ func (s *Store) deleteOnce(ctx context.Context, ref objectRef, out runtime.Objec
 		return finished, err
 	}
 	if err := validate(ctx, sn.obj.DeepCopyObject()); err != nil {
-		return finished, err
+		return finished, &callerError{err}
 	}
 	switch {
 	case !sn.stamp.bound(), sn.stamp.orphaned():
@@ -158,7 +158,13 @@ func (s *Store) deleteCorrupt(ctx context.Context, ref objectRef, key string, ou
 	if err != nil {
 		return fmt.Errorf("read view: %w", err)
 	}
-	if err := s.Interface.Delete(ctx, key, out, pre, validate, nil, opts); err != nil {
+	own := func(ctx context.Context, obj runtime.Object) error {
+		if err := validate(ctx, obj); err != nil {
+			return &callerError{err}
+		}
+		return nil
+	}
+	if err := s.Interface.Delete(ctx, key, out, pre, own, nil, opts); err != nil {
 		return err
 	}
 	if len(resp.Kvs) == 0 {

@@ -58,6 +58,8 @@ func ToAPIError(err error, gr schema.GroupResource, name string) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, ErrOvertaken): // whatever came after it, the put stands
+		return apierrors.NewTimeoutError(err.Error(), seconds(retryAfter))
 	case errors.As(err, &status), errors.As(err, &storageErr), storage.IsInternalError(err):
 		return err
 	case errors.Is(err, context.Canceled):
@@ -69,7 +71,7 @@ func ToAPIError(err error, gr schema.GroupResource, name string) error {
 		return apierrors.NewForbidden(gr, name, err)
 	case errors.Is(err, atproto.ErrRateLimited):
 		return apierrors.NewTooManyRequests(err.Error(), seconds(atproto.RetryAfter(err)))
-	case errors.Is(err, atproto.ErrUnknownOutcome), errors.Is(err, ErrOvertaken), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, atproto.ErrUnknownOutcome), errors.Is(err, context.DeadlineExceeded):
 		return apierrors.NewTimeoutError(err.Error(), seconds(retryAfter))
 	case errors.Is(err, atproto.ErrTooLarge):
 		return apierrors.NewRequestEntityTooLargeError(err.Error())

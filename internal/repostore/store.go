@@ -64,8 +64,18 @@ func (s *Store) ref(key string) (objectRef, error) {
 
 // fail is the boundary: every error that leaves this storage passes here once.
 func (s *Store) fail(err error, ref objectRef) error {
+	if own, ok := err.(*callerError); ok { //nolint:errorlint // wrapped, it is not the whole story
+		return own.err
+	}
 	return ToAPIError(err, s.resource, ref.name)
 }
+
+// callerError is what a caller's own function returned, a validation or an
+// update. It leaves as it came: the registry compares such errors by identity.
+type callerError struct{ err error }
+
+func (e *callerError) Error() string { return e.err.Error() }
+func (e *callerError) Unwrap() error { return e.err }
 
 // attempts bounds how often a write starts again after it lost a race.
 const attempts = 40

@@ -91,7 +91,7 @@ func (u *update) once(ctx context.Context, first bool) (outcome, error) {
 func (u *update) apply(obj runtime.Object, res storage.ResponseMeta) (runtime.Object, error) {
 	obj, ttl, err := u.tryUpdate(obj, res)
 	if err != nil {
-		return nil, err
+		return nil, &callerError{err}
 	}
 	if ttl != nil && *ttl != 0 {
 		return nil, ErrTTL

@@ -76,7 +76,7 @@ func (s *Store) decodeView(ctx context.Context, ref objectRef, value []byte, rev
 	}
 	obj := s.mapper.New()
 	if err := s.decodeInto(data, revision, obj); err != nil {
-		return view{}, err
+		return view{}, storage.NewInternalError(err)
 	}
 	return view{obj: obj, data: data, stamp: st, revision: revision, stale: stale}, nil
 }
