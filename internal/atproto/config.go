@@ -58,6 +58,10 @@ type Config struct {
 	MaxExportBytes int64
 	// UserAgent of the requests; "": "infra-apiserver".
 	UserAgent string
+	// Observe, if set, is told of every request that was sent: the method's NSID,
+	// the HTTP status (0: no answer) and how long the answer's head took. It must
+	// return at once.
+	Observe func(method string, status int, took time.Duration)
 }
 
 // complete checks the configuration and fills in the defaults.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/utils/clock"
 )
@@ -16,12 +17,14 @@ type LoginOptions struct {
 	// TrustPDS takes the account's signing key from the PDS itself instead of
 	// its DID document (PDSIdentity): for the embedded PDS.
 	TrustPDS bool
-	// HTTP, PLCURL, Keys, Budget, Clock as in Config.
-	HTTP   *http.Client
-	PLCURL string
-	Keys   KeyResolver
-	Budget *Budget
-	Clock  clock.WithTicker
+	// HTTP, PLCURL, Keys, Budget, Clock, Timeout and Observe as in Config.
+	HTTP    *http.Client
+	PLCURL  string
+	Keys    KeyResolver
+	Budget  *Budget
+	Clock   clock.WithTicker
+	Timeout time.Duration
+	Observe func(method string, status int, took time.Duration)
 }
 
 // Login opens a session and makes the client of the account that it is of.
@@ -31,6 +34,7 @@ func Login(ctx context.Context, pds string, creds Credentials, o LoginOptions) (
 	}
 	cfg := Config{
 		PDS: pds, DID: anyDID, HTTP: o.HTTP, PLCURL: o.PLCURL, Keys: o.Keys, Budget: o.Budget, Clock: o.Clock,
+		Timeout: o.Timeout, Observe: o.Observe,
 	}
 	cfg, err := cfg.complete()
 	if err != nil {

@@ -28,12 +28,14 @@ type rpc struct {
 	timeout   time.Duration
 	attempts  int
 	userAgent string
+	observe   func(method string, status int, took time.Duration)
 }
 
 func newRPC(cfg Config) *rpc {
 	return &rpc{
 		host: cfg.PDS, http: cfg.HTTP, budget: cfg.Budget, clock: cfg.Clock,
 		timeout: cfg.Timeout, attempts: cfg.ReadAttempts, userAgent: cfg.UserAgent,
+		observe: cfg.Observe,
 	}
 }
 
@@ -127,13 +129,27 @@ func (r *rpc) once(ctx context.Context, c *call, body []byte) (generation uint64
 	for k := range c.header {
 		req.Header.Set(k, c.header.Get(k))
 	}
-	resp, err := r.http.Do(req)
+	resp, err := r.send(c, req)
 	if err != nil {
 		return generation, r.transportError(ctx, c, sent.Load(), err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	r.budget.observe(c, resp.StatusCode, resp.Header)
 	return generation, r.answer(ctx, c, resp)
+}
+
+// send does the round trip.
+func (r *rpc) send(c *call, req *http.Request) (*http.Response, error) {
+	begin := r.clock.Now()
+	resp, err := r.http.Do(req)
+	if r.observe != nil {
+		status := 0
+		if err == nil {
+			status = resp.StatusCode
+		}
+		r.observe(c.method.String(), status, r.clock.Since(begin))
+	}
+	return resp, err
 }
 
 func (r *rpc) request(ctx context.Context, c *call, body []byte) (*http.Request, error) {

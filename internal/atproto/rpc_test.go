@@ -3,8 +3,10 @@ package atproto
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +209,25 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	if len(seen) != 1 {
 		t.Errorf("20 calls used %d connections", len(seen))
+	}
+}
+
+func TestObserveIsToldOfEveryRequest(t *testing.T) {
+	f := newFakePDS(t)
+	f.say(putMethod, 400, xrpcError("InvalidSwap", ""))
+	f.on(latestMethod, hangUp)
+	var got []string
+	c := f.client(t, func(cfg *Config) {
+		cfg.Observe = func(method string, status int, took time.Duration) {
+			got = append(got, fmt.Sprint(method, " ", status, " ", took >= 0))
+		}
+	})
+	if put(c) == nil || get(c) == nil {
+		t.Error("no error")
+	}
+	want := []string{putMethod + " 400 true", latestMethod + " 0 true", latestMethod + " 0 true", latestMethod + " 0 true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

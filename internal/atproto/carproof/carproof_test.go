@@ -23,7 +23,7 @@ func records(n int) map[string]map[string]any {
 	return out
 }
 
-func read(t *testing.T, b []byte) *Blocks {
+func read(t testing.TB, b []byte) *Blocks {
 	t.Helper()
 	blocks, err := Read(bytes.NewReader(b))
 	if err != nil {

@@ -152,7 +152,7 @@ func start(t *testing.T, s Source) (stop func()) {
 
 // account makes the commits of a repository, as a PDS emits them.
 type account struct {
-	t    *testing.T
+	t    testing.TB
 	key  atcrypto.PrivateKey
 	revs int64
 	prev *cartest.Built
@@ -160,7 +160,7 @@ type account struct {
 	recs map[string]map[string]any
 }
 
-func newAccount(t *testing.T) *account {
+func newAccount(t testing.TB) *account {
 	t.Helper()
 	k, err := atcrypto.GeneratePrivateKeyK256()
 	if err != nil {
@@ -212,7 +212,7 @@ func (a *account) commit(seq int64, rkey, text string) *comatproto.SyncSubscribe
 }
 
 // frame encodes a message.
-func frame(t *testing.T, kind string, body cbg.CBORMarshaler) []byte {
+func frame(t testing.TB, kind string, body cbg.CBORMarshaler) []byte {
 	t.Helper()
 	h, err := cbor.Marshal(map[string]any{"op": 1, "t": kind})
 	if err != nil {
@@ -226,7 +226,7 @@ func frame(t *testing.T, kind string, body cbg.CBORMarshaler) []byte {
 }
 
 // errorFrame encodes an error.
-func errorFrame(t *testing.T, name string) []byte {
+func errorFrame(t testing.TB, name string) []byte {
 	t.Helper()
 	h, err1 := cbor.Marshal(map[string]any{"op": -1})
 	b, err2 := cbor.Marshal(map[string]any{"error": name, "message": "because"})
