@@ -23,17 +23,17 @@ func runCrashChild() bool {
 	}
 	s, err := Open(Config{Dir: dir, ListenAddr: "-", PublicURL: "http://pds.test", Accounts: crashAccounts})
 	if err != nil {
-		fmt.Println("error", err)
+		fmt.Fprintln(os.Stdout, "error", err)
 		return true
 	}
 	t := &childT{}
 	c := (&caller{t: t, h: s.Handler(), base: s.URL()}).login(s.Accounts()[0])
-	fmt.Println("ready")
+	fmt.Fprintln(os.Stdout, "ready")
 	for i := 0; ; i++ {
 		rkey := fmt.Sprint("r", i%20)
 		r := c.put(rkey, object{"n": time.Now().UnixNano() / 1000})
 		rev, _ := r.body["commit"].(object)["rev"].(string)
-		fmt.Println("put", rkey, r.text("cid"), rev)
+		fmt.Fprintln(os.Stdout, "put", rkey, r.text("cid"), rev)
 	}
 }
 
@@ -43,7 +43,7 @@ type childT struct{ testing.TB }
 func (*childT) Helper()                  {}
 func (*childT) Context() context.Context { return context.Background() }
 func (*childT) Fatalf(format string, args ...any) {
-	fmt.Printf("error "+format+"\n", args...)
+	fmt.Fprintf(os.Stdout, "error "+format+"\n", args...)
 	os.Exit(1)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -27,7 +28,7 @@ func parseJSON(body []byte) (any, error) {
 		return nil, fmt.Errorf("parse JSON: %w", err)
 	}
 	if dec.More() {
-		return nil, fmt.Errorf("parse JSON: data after the value")
+		return nil, errors.New("parse JSON: data after the value")
 	}
 	return v, nil
 }

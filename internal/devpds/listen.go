@@ -1,6 +1,7 @@
 package devpds
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -11,15 +12,15 @@ import (
 // listenAgain listens on the configured address, or on the one of last time, so
 // that what holds our URL (DID documents in caches, an AtprotoRepo's spec.pds)
 // stays right.
-func listenAgain(c Config) (net.Listener, error) {
+func listenAgain(ctx context.Context, c Config) (net.Listener, error) {
 	if c.ListenAddr != "" || c.Memory {
-		return listenOn(or(c.ListenAddr, "127.0.0.1:0"))
+		return listenOn(ctx, or(c.ListenAddr, "127.0.0.1:0"))
 	}
 	file := filepath.Join(c.Dir, "address")
 	last, _ := os.ReadFile(file) // none the first time; any trouble means a new port
-	ln, err := net.Listen("tcp", or(strings.TrimSpace(string(last)), "127.0.0.1:0"))
+	ln, err := listenOn(ctx, or(strings.TrimSpace(string(last)), "127.0.0.1:0"))
 	if err != nil {
-		if ln, err = listenOn("127.0.0.1:0"); err != nil {
+		if ln, err = listenOn(ctx, "127.0.0.1:0"); err != nil {
 			return nil, err
 		}
 	}
@@ -30,8 +31,9 @@ func listenAgain(c Config) (net.Listener, error) {
 	return ln, nil
 }
 
-func listenOn(address string) (net.Listener, error) {
-	ln, err := net.Listen("tcp", address)
+func listenOn(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}

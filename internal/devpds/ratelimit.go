@@ -57,15 +57,15 @@ func newLimiters(l Limits, c clock.PassiveClock) *limiters {
 	if !l.Enabled {
 		return nil
 	}
-	make := func(points int, window time.Duration) *limiter {
+	of := func(points int, window time.Duration) *limiter {
 		return &limiter{points: points, window: window, clock: c, keys: map[string]*windowState{}}
 	}
 	const day = 24 * time.Hour
 	return &limiters{
-		writeHour: make(l.WriteHour, time.Hour), writeDay: make(l.WriteDay, day),
-		perIP: make(l.PerIP, 5*time.Minute), getRepo: make(l.GetRepo, 5*time.Minute),
-		loginDay: make(l.LoginDay, day), loginFive: make(l.LoginFive, 5*time.Minute),
-		signup: make(l.Signup, 5*time.Minute),
+		writeHour: of(l.WriteHour, time.Hour), writeDay: of(l.WriteDay, day),
+		perIP: of(l.PerIP, 5*time.Minute), getRepo: of(l.GetRepo, 5*time.Minute),
+		loginDay: of(l.LoginDay, day), loginFive: of(l.LoginFive, 5*time.Minute),
+		signup: of(l.Signup, 5*time.Minute),
 	}
 }
 

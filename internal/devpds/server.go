@@ -18,7 +18,7 @@ import (
 // How many events stay in memory: all that a test may want where there is no
 // other store, else a tail.
 const (
-	keepMemory = 50_000
+	keepMemory = 20_000
 	keepDisk   = 1_000
 )
 
@@ -132,7 +132,7 @@ func (s *Server) listen() error {
 	if s.config.ListenAddr == "-" {
 		return nil
 	}
-	ln, err := listenAgain(s.config)
+	ln, err := listenAgain(s.life, s.config)
 	if err != nil {
 		return err
 	}

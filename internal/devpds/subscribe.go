@@ -58,7 +58,7 @@ func (s *Server) subscribeRepos(w http.ResponseWriter, r *http.Request) error {
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	defer context.AfterFunc(s.life, cancel)()
+	defer context.AfterFunc(s.life, cancel)() //nolint:contextcheck // the server's end counts besides the connection's
 
 	sub := &subscriber{server: s, conn: conn}
 	err = sub.run(ctx, r.URL.Query().Get("cursor"), r.URL.Query().Has("cursor"))
@@ -111,7 +111,7 @@ func (sub *subscriber) run(ctx context.Context, cursor string, hasCursor bool) e
 				return tooSlow()
 			}
 			if err := sub.conn.WriteMessage(websocket.BinaryMessage, e.frame); err != nil {
-				return nil // the client is gone
+				return err // the client is gone
 			}
 			sub.sent = e.seq
 		}

@@ -51,7 +51,7 @@ func TestRateLimitsAsReference(t *testing.T) {
 		for i := range 10 { // 600 points each, of 5,000 an hour
 			list := make([]string, 200)
 			for j := range list {
-				list[j] = fmt.Sprintf(`{"$type":"com.atproto.repo.applyWrites#create","collection":"%s","rkey":"r%d-%d","value":{"n":1}}`, infraCollection, i, j)
+				list[j] = fmt.Sprintf(`{"$type":"com.atproto.repo.applyWrites#create","collection":%q,"rkey":"r%d-%d","value":{"n":1}}`, infraCollection, i, j)
 			}
 			add(p.apply(strings.Join(list, ","), ""))
 		}

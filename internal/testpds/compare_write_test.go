@@ -183,7 +183,7 @@ func applySteps() []step {
 		apply("201", many(201), ""),
 		rawStep("writes missing", "com.atproto.repo.applyWrites", `{"repo":"{alice}"}`),
 		rawStep("another's repo", "com.atproto.repo.applyWrites", `{"repo":"{bob}","writes":[]}`),
-		step{name: "create without a key", run: func(p *peer) answer {
+		{name: "create without a key", run: func(p *peer) answer {
 			r := p.apply(`{"$type":"com.atproto.repo.applyWrites#create","collection":"`+infraCollection+`","value":{"n":1}}`, "")
 			list, _ := r.body["results"].([]any)
 			if len(list) == 1 {
@@ -192,7 +192,7 @@ func applySteps() []step {
 			}
 			return r
 		}},
-		step{name: "too big an event", run: func(p *peer) answer {
+		{name: "too big an event", run: func(p *peer) answer {
 			for i := range 3 {
 				p.put(fmt.Sprint("big-", i), `{"x":"`+strings.Repeat("x", 800_000)+`"}`, "")
 			}

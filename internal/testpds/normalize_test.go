@@ -3,6 +3,7 @@ package testpds
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -24,11 +25,12 @@ var random = map[string]bool{
 // normal is an answer in a form that is equal for two PDSes that behave alike.
 func (p *peer) normal(a answer, loose bool) string {
 	var v any
-	if a.body != nil {
+	switch {
+	case a.body != nil:
 		v = p.normalValue("", a.body, loose)
-	} else if strings.HasPrefix(a.header.Get("Content-Type"), "application/vnd.ipld.car") {
+	case strings.HasPrefix(a.header.Get("Content-Type"), "application/vnd.ipld.car"):
 		v = carBlocks(a.raw)
-	} else {
+	default:
 		v = string(a.raw)
 	}
 	out, err := json.MarshalIndent(v, "", " ")
@@ -107,7 +109,7 @@ func carBlocks(raw []byte) any {
 	var out []string
 	for {
 		b, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
