@@ -84,7 +84,11 @@ func (m *mount) compareLocked(ctx context.Context, g gap) error {
 			}
 		}
 	}
-	m.progress.compared(max(head.Rev, exported.Rev), g)
+	reached := head.Rev
+	if exported.Rev != "" {
+		reached = exported.Rev // what the views show now, whatever the head was
+	}
+	m.progress.compared(reached, g)
 	m.answered(head.Rev, nil)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,9 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"socialweb.computer/infra-apiserver/internal/testpds"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -71,7 +75,8 @@ func start(b *testing.B, prepare func(*env)) *env {
 	return e
 }
 
-// run starts the server and waits until a consistent list is answered.
+// run starts the server and waits until its repository is mounted and a
+// consistent list is answered.
 func (e *env) run(b *testing.B) {
 	b.Helper()
 	kubeconfig := filepath.Join(e.dir, "data", "admin.kubeconfig")
@@ -88,7 +93,7 @@ func (e *env) run(b *testing.B) {
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		if err = e.connect(kubeconfig); err == nil {
-			if err = e.list(b.Context()); err == nil {
+			if err = e.ready(b.Context()); err == nil {
 				return
 			}
 		}
@@ -108,6 +113,17 @@ func (e *env) connect(kubeconfig string) error {
 	config.QPS = -1
 	e.client, err = versioned.NewForConfig(config)
 	return err
+}
+
+func (e *env) ready(ctx context.Context) error {
+	repo, err := e.client.SocialwebV1alpha1().AtprotoRepos().Get(ctx, "default", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if !meta.IsStatusConditionTrue(repo.Status.Conditions, v1alpha1.ConditionReady) {
+		return errors.New("AtprotoRepo default is not ready")
+	}
+	return e.list(ctx)
 }
 
 func (e *env) stop() {
