@@ -113,8 +113,15 @@ func (s *Server) buildInitial(ctx context.Context, r *repository, a *account) er
 	})
 }
 
-// updateAccount replaces an account by what edit makes of a copy, with an event.
+// updateAccount replaces an account by what edit makes of a copy, and sequences
+// the events that edit returns.
 func (s *Server) updateAccount(ctx context.Context, did string, edit func(*account) ([]message, error)) (*account, error) {
+	return s.updateAccountAnd(ctx, did, false, edit)
+}
+
+// updateAccountAnd also ends the account's sessions, in the same transaction, if
+// revoke is set.
+func (s *Server) updateAccountAnd(ctx context.Context, did string, revoke bool, edit func(*account) ([]message, error)) (*account, error) {
 	s.accountMu.Lock()
 	defer s.accountMu.Unlock()
 	old := s.findAccount(did)
@@ -126,10 +133,17 @@ func (s *Server) updateAccount(ctx context.Context, did string, edit func(*accou
 	if err != nil {
 		return nil, err
 	}
-	return a, s.publish(ctx, change{accounts: []*account{a}}, messages, func() {
+	c := change{accounts: []*account{a}}
+	if revoke {
+		c.revoked = s.tokensOf(did)
+	}
+	return a, s.publish(ctx, c, messages, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.accounts.put(a)
+		for _, id := range c.revoked {
+			delete(s.tokens, id)
+		}
 	})
 }
 
@@ -151,4 +165,17 @@ func (s *Server) rounds() int {
 		return roundsMemory
 	}
 	return roundsDisk
+}
+
+// tokensOf are the ids of an account's refresh tokens.
+func (s *Server) tokensOf(did string) []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var ids []string
+	for id, t := range s.tokens {
+		if t.DID == did {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

@@ -83,28 +83,11 @@ func (s *Server) takedownAccount(ctx context.Context, did, ref string) error {
 	if s.findAccount(did) == nil { // the reference updates nothing and announces it
 		return s.publish(ctx, change{}, []message{accountMessage(did, "deleted")}, func() {})
 	}
-	if _, err := s.updateAccount(ctx, did, func(a *account) ([]message, error) {
+	_, err := s.updateAccountAnd(ctx, did, true, func(a *account) ([]message, error) {
 		a.TakedownRef = ref
 		return []message{accountMessage(did, a.status())}, nil
-	}); err != nil {
-		return err
-	}
-	return s.revokeAll(ctx, did)
-}
-
-// revokeAll drops the refresh tokens of an account.
-func (s *Server) revokeAll(ctx context.Context, did string) error {
-	s.accountMu.Lock()
-	defer s.accountMu.Unlock()
-	var ids []string
-	s.mu.RLock()
-	for id, t := range s.tokens {
-		if t.DID == did {
-			ids = append(ids, id)
-		}
-	}
-	s.mu.RUnlock()
-	return s.changeTokens(&request{ctx: ctx}, nil, ids)
+	})
+	return err
 }
 
 // takedownRecord hides a record from readers, or shows it again. There is no

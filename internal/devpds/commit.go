@@ -23,6 +23,8 @@ type write struct {
 	// cid and data are the new record's.
 	cid  cid.Cid
 	data []byte
+	// blob is the CID of a blob that the record refers to, "" for none.
+	blob string
 	// swap is the condition on the record; nil: none. An undefined CID means that
 	// there must be none.
 	swap *cid.Cid
@@ -44,6 +46,11 @@ func (s *Server) commit(ctx context.Context, r *repository, writes []write, swap
 	ops, err := netOps(cur, writes)
 	if err != nil {
 		return nil, err
+	}
+	for _, w := range writes { // there are no blobs here to refer to
+		if w.blob != "" {
+			return nil, badRequest("BlobNotFound", "Could not find blob: %s", w.blob)
+		}
 	}
 	if err := r.load(ctx); err != nil {
 		return nil, err

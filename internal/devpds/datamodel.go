@@ -39,6 +39,8 @@ type decoder struct {
 	// unencodable is set when there was an integer that a double doesn't hold
 	// exactly: the reference takes it in, and fails when it encodes the record.
 	unencodable bool
+	// blobs are the CIDs of blob references, legacyBlobs of those in the old form.
+	blobs, legacyBlobs []string
 }
 
 // fromJSON converts a value. An object that is no well-formed $link or $bytes
@@ -67,9 +69,29 @@ func (d *decoder) fromJSON(v any, path string) (any, error) {
 				return nil, err
 			}
 		}
+		d.noteBlob(out)
 		return out, nil
 	default:
 		return v, nil
+	}
+}
+
+// noteBlob remembers an object that is a reference to a blob.
+func (d *decoder) noteBlob(v map[string]any) {
+	mimeType, _ := v["mimeType"].(string)
+	if mimeType == "" {
+		return
+	}
+	ref, isLink := v["ref"].(atdata.CIDLink)
+	size, sized := v["size"].(int64)
+	if v["$type"] == "blob" && isLink && sized && size >= 0 && len(v) == 4 {
+		d.blobs = append(d.blobs, ref.String())
+		return
+	}
+	if text, ok := v["cid"].(string); ok && len(v) == 2 {
+		if _, err := cid.Decode(text); err == nil {
+			d.legacyBlobs = append(d.legacyBlobs, text)
+		}
 	}
 }
 

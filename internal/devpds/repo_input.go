@@ -29,6 +29,8 @@ type inputWrite struct {
 	rkey string
 	// value is the record in the data model.
 	value object
+	// blobs and legacyBlobs are the CIDs of the blobs that value refers to.
+	blobs, legacyBlobs []string
 	// unencodable marks an integer that the reference fails on when it encodes.
 	unencodable bool
 	// swap is the condition on the record: nil: none; undefined: must be absent.
@@ -155,7 +157,7 @@ func (w *inputWrite) parseValue(body object, key, at string) error {
 	if err != nil {
 		return err
 	}
-	w.unencodable = d.unencodable
+	w.unencodable, w.blobs, w.legacyBlobs = d.unencodable, d.blobs, d.legacyBlobs
 	// {"$link": …} and {"$bytes": …} are no objects either.
 	if w.value, ok = v.(object); !ok {
 		return invalidRequest("Expected object value type (got %s) at %s", jsonText(raw), at)

@@ -50,8 +50,14 @@ func (s *Server) prepare(in *writeInput, iw inputWrite) (write, error) {
 	if in.validate != nil && *in.validate {
 		return w, invalidRequest("Unknown lexicon type: %s", iw.collection)
 	}
+	if len(iw.legacyBlobs) > 0 {
+		return w, invalidRequest("Legacy blobs are not allowed (%s)", iw.legacyBlobs[0])
+	}
 	if iw.unencodable {
 		return w, internalError()
+	}
+	if len(iw.blobs) > 0 {
+		w.blob = iw.blobs[0]
 	}
 	var err error
 	w.data, w.cid, err = encodeRecord(iw.value)

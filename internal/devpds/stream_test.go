@@ -195,3 +195,17 @@ func TestCloseEndsSubscriptions(t *testing.T) {
 		t.Error("a message after Close")
 	}
 }
+
+// TestCloseEndsBlockedSubscription shows that Close doesn't wait for a subscriber
+// that doesn't read.
+func TestCloseEndsBlockedSubscription(t *testing.T) {
+	s, c := memory(t, Config{ListenAddr: "127.0.0.1:0", MaxBuffer: 1000})
+	subscribe(t, s, "")
+	big := strings.Repeat("x", 900_000)
+	for i := range 30 { // more than the sockets' buffers hold
+		c.put("big", object{"n": i, "x": big}).want(t, 200, "")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

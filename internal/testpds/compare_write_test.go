@@ -8,6 +8,9 @@ import (
 // otherCID is no record's.
 const otherCID = "bafyreicrdk6urct4tswl7m2t5wtnftc3cejyoyvgtyjxbfpo2wcxuu4kr4"
 
+// rawCID is a CID of raw bytes, as blobs have it, of no blob.
+const rawCID = "bafkreicrdk6urct4tswl7m2t5wtnftc3cejyoyvgtyjxbfpo2wcxuu4kr4"
+
 // putStep is a put by alice.
 func putStep(name, rkey, record, more string) step {
 	return step{name: name, run: func(p *peer) answer {
@@ -93,6 +96,18 @@ func recordContentSteps() []step {
 		`{"x":{"$type":""}}`, `{"x":{"$type":3}}`, `{"x":{"$type":"foo"}}`, `{"$type":"foo.bar.baz"}`, `{"$type":3}`, `{"$type":null}`,
 		`{"$type":""}`, `{"$type":"` + infraCollection + `"}`, `[]`, `"x"`, `null`, `3`, `true`,
 		`{"":1}`, `{"a b":"\u0000"}`, `{"x":"\ud83d\ude00 <&>"}`, `{"z":1,"aa":2,"b":3}`, `{"x":1,"x":2}`, `{"x":true,"y":false}`,
+		`{"x":{"$type":"blob","ref":{"$link":"` + rawCID + `"},"mimeType":"a/b","size":3}}`,
+		`{"x":[{"$type":"blob","ref":{"$link":"` + rawCID + `"},"mimeType":"a/b","size":3}]}`,
+		`{"x":{"$type":"blob","ref":{"$link":"` + rawCID + `"},"mimeType":"a/b"}}`,
+		`{"x":{"$type":"blob","ref":"` + rawCID + `","mimeType":"a/b","size":3}}`,
+		`{"x":{"$type":"blob","ref":{"$link":"` + rawCID + `"},"mimeType":"a/b","size":3,"more":1}}`,
+		`{"x":{"$type":"blob","ref":{"$link":"` + rawCID + `"},"mimeType":"","size":3}}`,
+		`{"x":{"$type":"blob","ref":{"$link":"` + rawCID + `"},"mimeType":"a/b","size":-3}}`,
+		`{"x":{"$type":"blob","ref":{"$link":"` + otherCID + `"},"mimeType":"a/b","size":3}}`,
+		`{"x":{"cid":"` + rawCID + `","mimeType":"a/b"}}`,
+		`{"x":{"cid":"` + rawCID + `","mimeType":"a/b","y":1}}`,
+		`{"x":{"cid":"garbage","mimeType":"a/b"}}`,
+		`{"x":{"$link":"` + rawCID + `"}}`,
 	} {
 		steps = append(steps,
 			putStep(fmt.Sprintf("record %d %s", i, record), "content", record, ""),

@@ -31,10 +31,13 @@ net.Server.prototype.listen = function (...a) {
 process.env.LOG_ENABLED ??= 'false' // pino; LOG_ENABLED=true LOG_DESTINATION=FILE to debug
 
 const hex = (n) => crypto.randomBytes(n).toString('hex')
-const freePort = () => new Promise((ok, no) => {
+// Below the ports that systems give away by themselves, so that nothing that
+// listens on "any port" meanwhile can take it.
+const freePort = () => new Promise((ok) => {
+  const port = crypto.randomInt(10_000, 32_000)
   const s = net.createServer()
-  s.once('error', no)
-  s.listen(0, '127.0.0.1', () => { const { port } = s.address(); s.close(() => ok(port)) })
+  s.once('error', () => ok(freePort()))
+  s.listen(port, '127.0.0.1', () => s.close(() => ok(port)))
 })
 const writeFile = (file, value) => { // whole or not at all, also after SIGKILL
   const fd = fs.openSync(file + '.new', 'w', 0o600)
@@ -44,6 +47,9 @@ const writeFile = (file, value) => { // whole or not at all, also after SIGKILL
   fs.renameSync(file + '.new', file)
 }
 const readFile = (file, fallback) => fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, 'utf8')) : fallback
+
+const { PDS, envToCfg, envToSecrets } = await import('@atproto/pds') // seconds
+const plc = (await import('@did-plc/server')).default
 
 // State: what a second start needs.
 const data = args.data ?? fs.mkdtempSync(path.join(os.tmpdir(), 'pds-'))
@@ -57,9 +63,6 @@ for (const name of args.accounts.split(',').filter(Boolean)) {
   if (!state.accounts.some((a) => a.handle === handle)) state.accounts.push({ handle, password: 'pw-' + hex(8) })
 }
 writeFile(stateFile, state)
-
-const { PDS, envToCfg, envToSecrets } = await import('@atproto/pds')
-const plc = (await import('@did-plc/server')).default
 
 // The did:plc directory: the mock database, made durable by a log of operations.
 const plcFile = path.join(data, 'plc.json')
