@@ -53,6 +53,7 @@ func newServer(etcdEndpoint string, l net.Listener, pki PKI, p *pds, o *Options)
 	so.Workspaces = o.Workspaces
 	so.Repos.CredentialsDir = credentialsDir(o.DataDir)
 	so.Repos.AllowPrivate = true
+	so.Repos.LookRate = lookRate(o.PDS)
 	so.Repos.PLCURL, so.Repos.Identities, so.Repos.Keys = p.plc, p.ids, p.keys
 	so.Modify = func(c *genericapiserver.RecommendedConfig) error {
 		c.ShutdownWatchTerminationGracePeriod = drainTimeout
@@ -136,4 +137,15 @@ func getReady(ctx context.Context, client *http.Client, host string) error {
 		return fmt.Errorf("readyz: %s", resp.Status)
 	}
 	return nil
+}
+
+// ownLookRate is for a PDS on this machine: nobody else's budget is spent.
+const ownLookRate = 10
+
+// lookRate of a PDS; "" is the embedded one, which announces at once.
+func lookRate(pds string) float64 {
+	if pds != "" && isLoopback(pds) {
+		return ownLookRate
+	}
+	return 0
 }

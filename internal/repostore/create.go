@@ -51,7 +51,7 @@ func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Obje
 		s.mapper.FirstSight(obj, Sight{Now: s.hub.clock.Now()})
 	}
 	for i := range attempts {
-		sn, err := s.look(ctx, ref, "")
+		sn, err := s.look(ctx, ref)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Obje
 		case follow:
 			done, err = s.createFollowing(ctx, ref, m, uri, obj, out)
 		case sn.intent != nil:
-			err = s.ingest(ctx, m, uri.Key, ingestOptions{wait: true})
+			err = s.awaitIntent(ctx, ref, sn.intent)
 		default:
 			done, err = s.createRecord(ctx, ref, m, uri, obj, out)
 		}
@@ -111,14 +111,12 @@ func (s *Store) createRecord(ctx context.Context, ref objectRef, m *mount, uri r
 
 // createFollowing makes an object of a record that exists: it pulls.
 func (s *Store) createFollowing(ctx context.Context, ref objectRef, m *mount, uri recordURI, obj, out runtime.Object) (outcome, error) {
-	if id, err := s.identityOf(ctx, ref.workspace, uri); err != nil {
-		return finished, err
-	} else if id != nil {
-		return finished, fmt.Errorf("%w: %s is served as %q already", ErrBinding, uri, id.Name)
-	}
-	sn, err := s.look(ctx, ref, uri.did)
+	_, sn, err := s.lookRecord(ctx, ref.workspace, uri, &ref)
 	if err != nil {
 		return finished, err
+	}
+	if sn.identity != nil {
+		return finished, servedAlready(uri, sn.identity)
 	}
 	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
 	m.answered(commit.Rev, err)
@@ -135,12 +133,17 @@ func (s *Store) createFollowing(ctx context.Context, ref objectRef, m *mount, ur
 	if st.Invalid == "" {
 		s.mapper.FirstSight(obj, Sight{Record: rec.Value, Now: s.hub.clock.Now()})
 	}
-	g := guard{fenced: true, did: uri.did, fence: sn.fence, newIdentity: true}
+	g := sn.guardFor(uri)
+	g.newIdentity = true
 	err = s.putView(ctx, ref, view{}, obj, st, g, out, s.attachOp(ref.workspace, uri))
 	if errors.Is(err, errMoved) {
 		return again, nil
 	}
 	return finished, err
+}
+
+func servedAlready(uri recordURI, id *identity) error {
+	return fmt.Errorf("%w: %s is served as %q already", ErrBinding, uri, id.Name)
 }
 
 // bind decides in which repository obj's record lies, and writes that into it. A

@@ -34,7 +34,7 @@ func (s *Store) Delete(ctx context.Context, key string, out runtime.Object, pre 
 }
 
 func (s *Store) deleteOnce(ctx context.Context, ref objectRef, out runtime.Object, pre *storage.Preconditions, validate storage.ValidateObjectFunc, first bool) (outcome, error) {
-	sn, err := s.look(ctx, ref, "")
+	sn, err := s.look(ctx, ref)
 	if err != nil {
 		return finished, err
 	}

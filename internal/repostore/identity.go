@@ -18,18 +18,6 @@ type identity struct {
 	UID  types.UID `json:"uid"`
 }
 
-// identityOf reads the identity of a record; nil: it has none.
-func (s *Store) identityOf(ctx context.Context, ws string, uri recordURI) (*identity, error) {
-	resp, err := s.hub.etcd.Get(ctx, s.keys.uid(s.resource.Resource, ws, uri.did, uri.RKey))
-	if err != nil {
-		return nil, fmt.Errorf("read identity of %s: %w", uri, err)
-	}
-	if len(resp.Kvs) == 0 {
-		return nil, nil
-	}
-	return decodeIdentity(resp.Kvs[0].Value)
-}
-
 func decodeIdentity(value []byte) (*identity, error) {
 	id := &identity{}
 	if err := json.Unmarshal(value, id); err != nil {
@@ -60,19 +48,6 @@ func (s *Store) identityOps(ref objectRef, before, after stamp, obj runtime.Obje
 		ops = append(ops, clientv3.OpPut(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey), string(value)))
 	}
 	return ops
-}
-
-// refOf is the object under which a record is, or would be, served.
-func (s *Store) refOf(ctx context.Context, ws string, uri recordURI) (objectRef, *identity, error) {
-	id, err := s.identityOf(ctx, ws, uri)
-	if err != nil {
-		return objectRef{}, nil, err
-	}
-	name := NameOf(uri.RKey)
-	if id != nil {
-		name = id.Name
-	}
-	return makeRef(s.resourcePrefix, ws, name), id, nil
 }
 
 // isDetached tells whether the record was unbound or retained: it neither

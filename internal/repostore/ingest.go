@@ -23,6 +23,8 @@ type ingestOptions struct {
 	reach string
 	// wait waits for a write in flight instead of failing with ErrBusy.
 	wait bool
+	// object, where set, is the object whose open intent is to be settled.
+	object *objectRef
 	// lost, where set, is the write that an edit made elsewhere won against.
 	lost *lostWrite
 }
@@ -59,18 +61,14 @@ func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestO
 }
 
 func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o ingestOptions) error {
-	ws := m.Workspace
 	s.hub.step("ingest.before-look")
-	ref, id, err := s.refOf(ctx, ws, uri)
+	ref, sn, err := s.lookRecord(ctx, m.Workspace, uri, o.object)
 	if err != nil {
 		return err
 	}
-	sn, err := s.look(ctx, ref, uri.did)
-	if err != nil {
-		return err
-	}
-	if sn.there() && sn.stamp.URI != uri.String() {
-		return s.ingestElsewhere(ctx, m, uri, ref, id)
+	settling := sn.intent != nil && sn.intent.URI == uri.String()
+	if sn.there() && sn.stamp.URI != uri.String() && !settling {
+		return s.ingestElsewhere(ctx, m, uri, ref, sn)
 	}
 	if o.reach != "" && sn.there() && sn.stamp.Rev >= o.reach {
 		return nil
@@ -79,9 +77,9 @@ func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o inges
 	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
 	m.answered(commit.Rev, err)
 	if err != nil {
-		return err
+		return fmt.Errorf("read %s: %w", uri, err)
 	}
-	if sn.intent != nil {
+	if settling {
 		s.hub.step("ingest.before-settle")
 		return s.settle(ctx, m, ref, uri, sn, rec, commit.Rev, o)
 	}
@@ -89,19 +87,19 @@ func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o inges
 		return nil
 	}
 	s.hub.step("ingest.before-write")
-	return s.bringUp(ctx, m, ref, uri, id, sn, rec, commit.Rev, o)
+	return s.bringUp(ctx, m, ref, uri, sn, rec, commit.Rev, o)
 }
 
 // ingestElsewhere handles a record whose name belongs to an object that has
 // another record, or none.
-func (s *Store) ingestElsewhere(ctx context.Context, m *mount, uri recordURI, ref objectRef, id *identity) error {
-	if id != nil {
-		return errMoved // the identity and the view are two reads; they agree next time
+func (s *Store) ingestElsewhere(ctx context.Context, m *mount, uri recordURI, ref objectRef, sn snapshot) error {
+	if sn.identity != nil {
+		return errMoved // bound by another name since the first look
 	}
 	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
 	m.answered(commit.Rev, err)
 	if err != nil {
-		return err
+		return fmt.Errorf("read %s: %w", uri, err)
 	}
 	if rec == nil {
 		m.undefer(uri.Key, uri.String())
@@ -118,8 +116,8 @@ func (s *Store) ingestElsewhere(ctx context.Context, m *mount, uri recordURI, re
 }
 
 // bringUp makes the view what the record is. No intent is open.
-func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri recordURI, id *identity, sn snapshot, rec *atproto.Record, rev string, o ingestOptions) error {
-	g := guard{fenced: true, did: uri.did, fence: sn.fence}
+func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri recordURI, sn snapshot, rec *atproto.Record, rev string, o ingestOptions) error {
+	g := sn.guardFor(uri)
 	switch {
 	case rec == nil && !sn.there():
 		m.undefer(uri.Key, uri.String())
@@ -130,16 +128,14 @@ func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri record
 	case rec == nil:
 		return s.deletedElsewhere(ctx, ref, sn, rev, g)
 	case !sn.there():
-		return s.appeared(ctx, m, ref, uri, id, rec, rev, g)
+		return s.appeared(ctx, m, ref, uri, sn, rec, rev, g)
 	case sn.stamp.orphaned():
 		m.deferKey(uri.Key) // re-created elsewhere: served once the old object is gone
 		return nil
 	case sn.stamp.CID == rec.CID:
 		return s.sameAgain(ctx, ref, uri, sn, rev, o)
 	}
-	if it, err := s.tombstoneFor(ctx, ref, rec.CID, sn.revision); err != nil {
-		return err
-	} else if it != nil {
+	if it := sn.droppedFor(rec.CID); it != nil {
 		return s.applyIntent(ctx, ref, sn.view, it, rev, g)
 	}
 	return s.editedElsewhere(ctx, ref, uri, sn, rec, rev, g, o)
@@ -185,21 +181,19 @@ func (s *Store) deletedElsewhere(ctx context.Context, ref objectRef, sn snapshot
 }
 
 // appeared: a record that no object shows.
-func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recordURI, id *identity, rec *atproto.Record, rev string, g guard) error {
-	if id == nil && !m.Default {
+func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recordURI, sn snapshot, rec *atproto.Record, rev string, g guard) error {
+	if sn.identity == nil && !m.Default {
 		return nil // another repository's records appear by a binding alone
 	}
 	detached, err := s.isDetached(ctx, ref.workspace, uri)
 	if err != nil || detached {
 		return err
 	}
-	if it, err := s.tombstoneFor(ctx, ref, rec.CID, 0); err != nil {
-		return err
-	} else if it != nil {
+	if it := sn.droppedFor(rec.CID); it != nil {
 		return s.applyIntent(ctx, ref, view{}, it, rev, g)
 	}
-	g.newIdentity = id == nil
-	obj, st, err := s.fresh(ref, uri, id, rec, rev)
+	g.newIdentity = sn.identity == nil
+	obj, st, err := s.fresh(ref, uri, sn.identity, rec, rev)
 	if err != nil {
 		return err
 	}

@@ -99,22 +99,3 @@ func (s *Store) dropIntent(ctx context.Context, ref objectRef, it *intent, faile
 
 // tombstoneTerm is how late a put may land and still be recognized.
 const tombstoneTerm = 24 * time.Hour
-
-// tombstoneFor finds the dropped intent whose put made the record what it is now,
-// for a view that is still the one that the intent was taken on.
-func (s *Store) tombstoneFor(ctx context.Context, ref objectRef, cid string, viewRevision int64) (*intent, error) {
-	resp, err := s.hub.etcd.Get(ctx, s.keys.tombstones(ref), clientv3.WithPrefix())
-	if err != nil {
-		return nil, fmt.Errorf("read tombstones: %w", err)
-	}
-	for _, kv := range resp.Kvs {
-		it, err := decodeIntent(kv.Value, kv.ModRevision)
-		if err != nil {
-			return nil, err
-		}
-		if it.Target == cid && it.BaseRevision == viewRevision {
-			return it, nil
-		}
-	}
-	return nil, nil
-}

@@ -2,58 +2,112 @@ package repostore
 
 import (
 	"context"
-	"time"
 
-	"k8s.io/klog/v2"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// An idle PDS announces a commit late: the reference PDS's sequencer sleeps up to
-// a second between its looks. So one replica looks itself, at the heads of the
-// repositories that have been quiet, and brings the views up at once: watchers
-// see an edit made elsewhere before the event source tells of it. While events
-// flow, and on hosts without a budget, nobody looks.
-
-// quiet is how long a repository must have announced nothing to be looked at; a
-// busy sequencer announces within milliseconds.
-const quiet = 200 * time.Millisecond
-
-// looking looks at one quiet repository after another, LookRate times a second
-// for each PDS host, while this replica is elected.
-func (h *Hub) looking(ctx context.Context) error {
-	ticker := h.clock.NewTicker(time.Duration(float64(time.Second) / h.lookRate))
-	defer ticker.Stop()
-	turn := map[string]int{}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-		}
-		hosts := map[string][]*mount{}
-		for _, m := range h.allMounts() {
-			if m.Access != AccessNone && m.Source != nil && m.Source.Connected() {
-				hosts[m.Repo.Host()] = append(hosts[m.Repo.Host()], m)
-			}
-		}
-		for host, mounts := range hosts {
-			m := mounts[turn[host]%len(mounts)]
-			turn[host]++
-			if m.progress.quietFor(h.clock.Now()) >= quiet {
-				h.lookAt(ctx, m)
-			}
-		}
-	}
+// snapshot is what one etcd transaction says of an object: its view and its open
+// intent; for an ingest also the fence of the repository, the identity of the
+// record, and the dropped intents. It is always read before the record (I4, I5).
+type snapshot struct {
+	view
+	intent     *intent
+	identity   *identity
+	tombstones []*intent
+	fence      int64
+	head       int64 // etcd's revision
 }
 
-// lookAt asks for one head. A failure is the barrier's and the ingest loop's to
-// report: they ask with a need.
-func (h *Hub) lookAt(ctx context.Context, m *mount) {
-	head, err := m.Repo.LatestCommit(ctx)
-	m.answered(head.Rev, err)
-	if err != nil || m.progress.reached(head.Rev) {
-		return
+// look reads the view and the intent of an object.
+func (s *Store) look(ctx context.Context, ref objectRef) (snapshot, error) {
+	resp, err := s.txn(ctx, "look", nil, []clientv3.Op{clientv3.OpGet(s.keys.view(ref)), clientv3.OpGet(s.keys.intent(ref))})
+	if err != nil {
+		return snapshot{}, err
 	}
-	if err := m.reach(ctx, head.Rev, 0); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).V(2).Info("A look found the views behind and could not bring them up", "atprotorepo", klog.KRef(m.Workspace, m.Name), "err", err)
+	return s.readSnapshot(ctx, ref, resp)
+}
+
+// lookRecord reads all that the ingest of a record needs. The object's name is
+// guessed from the rkey; a record that another name has bound takes a second
+// look. named, where not nil, is the object itself: an intent is found there.
+func (s *Store) lookRecord(ctx context.Context, ws string, uri recordURI, named *objectRef) (objectRef, snapshot, error) {
+	ref := makeRef(s.resourcePrefix, ws, NameOf(uri.RKey))
+	if named != nil {
+		ref = *named
 	}
+	sn, err := s.lookForIngest(ctx, ref, uri)
+	if err == nil && named == nil && sn.identity != nil && sn.identity.Name != ref.name {
+		ref = makeRef(s.resourcePrefix, ws, sn.identity.Name)
+		sn, err = s.lookForIngest(ctx, ref, uri)
+	}
+	return ref, sn, err
+}
+
+func (s *Store) lookForIngest(ctx context.Context, ref objectRef, uri recordURI) (snapshot, error) {
+	resp, err := s.txn(ctx, "look", nil, []clientv3.Op{
+		clientv3.OpGet(s.keys.view(ref)), clientv3.OpGet(s.keys.intent(ref)),
+		clientv3.OpGet(s.keys.fence(ref.workspace, uri.did)),
+		clientv3.OpGet(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)),
+		clientv3.OpGet(s.keys.tombstones(ref), clientv3.WithPrefix()),
+	})
+	if err != nil {
+		return snapshot{}, err
+	}
+	sn, err := s.readSnapshot(ctx, ref, resp)
+	if err != nil {
+		return snapshot{}, err
+	}
+	if kvs := found(resp, 2); len(kvs) == 1 {
+		sn.fence = kvs[0].ModRevision
+	}
+	if kvs := found(resp, 3); len(kvs) == 1 {
+		if sn.identity, err = decodeIdentity(kvs[0].Value); err != nil {
+			return snapshot{}, err
+		}
+	}
+	for _, kv := range found(resp, 4) {
+		it, err := decodeIntent(kv.Value, kv.ModRevision)
+		if err != nil {
+			return snapshot{}, err
+		}
+		sn.tombstones = append(sn.tombstones, it)
+	}
+	return sn, nil
+}
+
+func found(resp *clientv3.TxnResponse, op int) []*mvccpb.KeyValue {
+	return resp.Responses[op].GetResponseRange().Kvs
+}
+
+// readSnapshot decodes what the first two operations of a look found.
+func (s *Store) readSnapshot(ctx context.Context, ref objectRef, resp *clientv3.TxnResponse) (sn snapshot, err error) {
+	sn.head = resp.Header.Revision
+	if kvs := found(resp, 0); len(kvs) == 1 {
+		if sn.view, err = s.decodeView(ctx, ref, kvs[0].Value, kvs[0].ModRevision); err != nil {
+			return snapshot{}, err
+		}
+	}
+	if kvs := found(resp, 1); len(kvs) == 1 {
+		if sn.intent, err = decodeIntent(kvs[0].Value, kvs[0].ModRevision); err != nil {
+			return snapshot{}, err
+		}
+	}
+	return sn, nil
+}
+
+// droppedFor is the dropped intent whose put made the record what it is now, for
+// a view that is still the one that the intent was taken on.
+func (sn snapshot) droppedFor(cid string) *intent {
+	for _, it := range sn.tombstones {
+		if it.Target == cid && it.BaseRevision == sn.revision {
+			return it
+		}
+	}
+	return nil
+}
+
+// guardFor is the guard of an ingest that was decided on sn (I2, I5).
+func (sn snapshot) guardFor(uri recordURI) guard {
+	return guard{fenced: true, did: uri.did, fence: sn.fence, tombstones: sn.head}
 }

@@ -100,7 +100,7 @@ func (r *replica) list(ctx context.Context) (map[string]*widget, error) {
 // shown is the view as it lies in etcd, nil where there is none.
 func (r *replica) shown(name string) (*widget, stamp) {
 	r.t.Helper()
-	sn, err := r.store.look(context.Background(), r.ref(name), "")
+	sn, err := r.store.look(context.Background(), r.ref(name))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func (s *Store) lostSwap(ctx context.Context, w publicWrite, it *intent, out run
 
 // mine tells whether the view is this write's, by its nonce (I3), and reads it.
 func (s *Store) mine(ctx context.Context, ref objectRef, it *intent, out runtime.Object) (bool, error) {
-	sn, err := s.look(ctx, ref, "")
+	sn, err := s.look(ctx, ref)
 	if err != nil || !sn.there() || sn.stamp.Nonce != it.Nonce {
 		return false, err
 	}
@@ -185,7 +185,7 @@ func (s *Store) mine(ctx context.Context, ref objectRef, it *intent, out runtime
 // overtaken: the put was committed, but the intent is gone: somebody rolled it
 // forward, or gave it up because it was held too long.
 func (s *Store) overtaken(ctx context.Context, w publicWrite, it *intent, out runtime.Object) (outcome, error) {
-	sn, err := s.look(ctx, w.ref, "")
+	sn, err := s.look(ctx, w.ref)
 	switch {
 	case err != nil:
 		return finished, err

@@ -105,7 +105,7 @@ func (h *Hub) followViews(ctx context.Context, add func(item)) error {
 // direction InSync. It pauses, with nothing to do, for records that are invalid,
 // gone or contested, and for repositories that are not ours to write.
 func (s *Store) publishOne(ctx context.Context, ref objectRef) error {
-	sn, err := s.look(ctx, ref, "")
+	sn, err := s.look(ctx, ref)
 	if err != nil || !sn.there() || !sn.stamp.bound() || sn.stamp.orphaned() || sn.stamp.Invalid != "" {
 		return err
 	}

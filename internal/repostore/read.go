@@ -38,7 +38,7 @@ func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 // current is the snapshot of an object that is as new as its record is now. For a
 // name that has no view the whole workspace is brought up first.
 func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
-	sn, err := s.look(ctx, ref, "")
+	sn, err := s.look(ctx, ref)
 	if err != nil {
 		return snapshot{}, err
 	}
@@ -46,7 +46,7 @@ func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
 		if err := s.hub.barrier(WithWorkspace(ctx, ref.workspace)); err != nil {
 			return snapshot{}, err
 		}
-		return s.look(ctx, ref, "")
+		return s.look(ctx, ref)
 	}
 	if !sn.stamp.bound() || sn.stamp.orphaned() {
 		return sn, nil
@@ -71,7 +71,7 @@ func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
 	if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
 		return sn, s.hub.staleOr(ctx, m, err)
 	}
-	return s.look(ctx, ref, "")
+	return s.look(ctx, ref)
 }
 
 func ignoreNotFound(err error) error {

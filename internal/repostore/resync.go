@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
@@ -23,7 +24,7 @@ func (m *mount) resync(ctx context.Context, rev string) error {
 		return nil
 	}
 	_, g := m.progress.tasks()
-	return m.compareLocked(ctx, g)
+	return m.compareLocked(ctx, g, rev)
 }
 
 // compare closes a gap.
@@ -32,19 +33,19 @@ func (m *mount) compare(ctx context.Context, g gap) error {
 		return err
 	}
 	defer m.syncing.give()
-	return m.compareLocked(ctx, g)
-}
-
-// compareLocked finds every record whose view shows something else, and ingests
-// it. The views are read before the records (I4, I5); the head before both, for
-// it is what the views have reached afterwards: a listing is no snapshot, but a
-// record that did not change since is in it exactly as it is.
-func (m *mount) compareLocked(ctx context.Context, g gap) error {
 	head, err := m.Repo.LatestCommit(ctx)
 	m.answered(head.Rev, err)
 	if err != nil {
 		return err
 	}
+	return m.compareLocked(ctx, g, head.Rev)
+}
+
+// compareLocked finds every record whose view shows something else, and ingests
+// it. The views are read before the records (I4, I5); head was read before both, for
+// it is what the views have reached afterwards: a listing is no snapshot, but a
+// record that did not change since is in it exactly as it is.
+func (m *mount) compareLocked(ctx context.Context, g gap, head string) error {
 	stores := m.hub.allStores()
 	shown := map[atproto.Key]shownView{}
 	for _, s := range stores {
@@ -84,12 +85,12 @@ func (m *mount) compareLocked(ctx context.Context, g gap) error {
 			}
 		}
 	}
-	reached := head.Rev
+	reached := head
 	if exported.Rev != "" {
 		reached = exported.Rev // what the views show now, whatever the head was
 	}
 	m.progress.compared(reached, g)
-	m.answered(head.Rev, nil)
+	m.answered(head, nil)
 	return nil
 }
 
@@ -127,22 +128,41 @@ func (m *mount) records(ctx context.Context, stores []*Store, expected int) (map
 		}
 	}
 	held := map[atproto.Key]atproto.Record{}
+	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
 	for _, s := range stores {
-		collection := s.mapper.Collection()
-		for cursor, more := "", true; more; {
-			page, next, err := m.Repo.ListRecords(ctx, collection, cursor, 100)
-			if err != nil {
-				m.answered("", err)
-				return nil, atproto.Commit{}, err
-			}
-			for _, r := range page {
-				held[atproto.Key{Collection: collection, RKey: r.RKey}] = r.Record
-			}
-			// The last page may still have a cursor; only an empty page has none.
-			cursor, more = next, next != "" && len(page) > 0
-		}
+		g.Go(func() error {
+			return m.listing(ctx, s.mapper.Collection(), func(key atproto.Key, rec atproto.Record) {
+				mu.Lock()
+				defer mu.Unlock()
+				held[key] = rec
+			})
+		})
 	}
-	return held, atproto.Commit{}, nil
+	err := g.Wait()
+	if err != nil {
+		m.answered("", err)
+	}
+	return held, atproto.Commit{}, err
+}
+
+// listing walks a collection. The last page may still have a cursor; only an
+// empty page ends the walk for certain, or one without a cursor.
+func (m *mount) listing(ctx context.Context, collection string, add func(atproto.Key, atproto.Record)) error {
+	const limit = 100
+	for cursor := ""; ; {
+		page, next, err := m.Repo.ListRecords(ctx, collection, cursor, limit)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			add(atproto.Key{Collection: collection, RKey: r.RKey}, r.Record)
+		}
+		if next == "" || len(page) == 0 {
+			return nil
+		}
+		cursor = next
+	}
 }
 
 // shownView is what a view says of its record.

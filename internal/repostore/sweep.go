@@ -61,7 +61,7 @@ func (h *Hub) sweep(ctx context.Context) {
 		group.Go(func() error {
 			m, uri, err := o.s.mountFor(o.ref.workspace, o.uri)
 			if err == nil {
-				err = o.s.ingest(ctx, m, uri.Key, ingestOptions{})
+				err = o.s.ingest(ctx, m, uri.Key, ingestOptions{object: &o.ref})
 			}
 			if err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).V(2).Info("An expired intent can't be settled yet", "object", klog.KRef(o.ref.workspace, o.ref.name), "uri", o.uri, "err", err)

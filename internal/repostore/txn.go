@@ -30,6 +30,9 @@ type guard struct {
 	fenced bool
 	did    string
 	fence  int64
+	// tombstones, where not 0, is the revision since which no intent of this object
+	// may have been dropped: a put of that intent would not be recognized.
+	tombstones int64
 	// newIdentity demands that no other object has the record.
 	newIdentity bool
 }
@@ -42,6 +45,10 @@ func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []cli
 		ops = append(ops, clientv3.OpDelete(key))
 	} else {
 		cmps = append(cmps, absent(key))
+	}
+	if g.tombstones != 0 {
+		dropped := s.keys.tombstones(ref)
+		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(dropped), "<", g.tombstones+1).WithRange(clientv3.GetPrefixRangeEnd(dropped)))
 	}
 	if g.fenced {
 		cmps = append(cmps, at(s.keys.fence(ref.workspace, g.did), g.fence))

@@ -40,7 +40,7 @@ type update struct {
 func (u *update) run(ctx context.Context) error {
 	for i := range attempts {
 		done, err := u.once(ctx, i == 0)
-		if done == finished {
+		if done == finished || err != nil {
 			if err != nil && u.committed {
 				return fmt.Errorf("%s %q: %w: %w", u.resource.Resource, u.ref.name, ErrOvertaken, err)
 			}
@@ -56,7 +56,7 @@ func (u *update) run(ctx context.Context) error {
 }
 
 func (u *update) once(ctx context.Context, first bool) (outcome, error) {
-	sn, err := u.look(ctx, u.ref, "")
+	sn, err := u.look(ctx, u.ref)
 	if err != nil {
 		return finished, err
 	}
@@ -218,14 +218,12 @@ func (u *update) rebind(ctx context.Context, sn snapshot, obj runtime.Object) (o
 
 // rebindTo binds a private object to a record that exists: it pulls.
 func (u *update) rebindTo(ctx context.Context, sn snapshot, m *mount, uri recordURI, obj runtime.Object) (outcome, error) {
-	if id, err := u.identityOf(ctx, u.ref.workspace, uri); err != nil {
-		return finished, err
-	} else if id != nil {
-		return finished, fmt.Errorf("%w: %s is served as %q already", ErrBinding, uri, id.Name)
-	}
-	fenced, err := u.look(ctx, u.ref, uri.did)
+	_, fresh, err := u.lookRecord(ctx, u.ref.workspace, uri, &u.ref)
 	if err != nil {
 		return finished, err
+	}
+	if fresh.identity != nil {
+		return finished, servedAlready(uri, fresh.identity)
 	}
 	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
 	m.answered(commit.Rev, err)
@@ -239,7 +237,8 @@ func (u *update) rebindTo(ctx context.Context, sn snapshot, m *mount, uri record
 	if err := u.pull(obj, &st, rec, commit.Rev); err != nil {
 		return finished, err
 	}
-	g := guard{fenced: true, did: uri.did, fence: fenced.fence, newIdentity: true}
+	g := fresh.guardFor(uri)
+	g.newIdentity = true
 	err = u.putView(ctx, u.ref, sn.view, obj, st, g, u.out, u.attachOp(u.ref.workspace, uri))
 	if errors.Is(err, errMoved) {
 		return again, nil
@@ -247,12 +246,31 @@ func (u *update) rebindTo(ctx context.Context, sn snapshot, m *mount, uri record
 	return finished, err
 }
 
-// awaitIntent lets the write in flight end, or settles it if its owner is gone.
+// awaitIntent returns when the write in flight has ended, for which it asks etcd.
+// Now and then it looks at the record too: if its owner is gone, that settles it.
 func (s *Store) awaitIntent(ctx context.Context, ref objectRef, it *intent) error {
 	m, uri, err := s.mountFor(ref.workspace, it.URI)
 	if err != nil {
 		return err
 	}
-	s.hub.step("await-intent")
-	return s.ingest(ctx, m, uri.Key, ingestOptions{wait: true})
+	const lookEvery = 32 // pauses, about 0.7 s
+	for i := 0; ; i++ {
+		if i%lookEvery == 0 {
+			s.hub.step("await-intent")
+			err := s.ingest(ctx, m, uri.Key, ingestOptions{object: &ref})
+			if err != nil && !errors.Is(err, ErrBusy) {
+				return err
+			}
+		}
+		sn, err := s.look(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if sn.intent == nil || sn.intent.Nonce != it.Nonce {
+			return nil
+		}
+		if err := s.pause(ctx, min(i, 20)); err != nil {
+			return err
+		}
+	}
 }

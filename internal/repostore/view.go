@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/bluesky-social/indigo/atproto/atdata"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
 )
@@ -79,43 +78,4 @@ func (s *Store) decodeView(ctx context.Context, ref objectRef, value []byte, rev
 		return view{}, storage.NewInternalError(err)
 	}
 	return view{obj: obj, data: data, stamp: st, revision: revision, stale: stale}, nil
-}
-
-// snapshot is what one etcd transaction says of an object: its view, its open
-// intent and, where asked for, the fence of its repository. It is always read
-// before the record (I4, I5).
-type snapshot struct {
-	view
-	intent *intent
-	fence  int64
-	head   int64 // etcd's revision
-}
-
-// look reads the snapshot of ref; did "" leaves the fence out.
-func (s *Store) look(ctx context.Context, ref objectRef, did string) (snapshot, error) {
-	ops := []clientv3.Op{clientv3.OpGet(s.keys.view(ref)), clientv3.OpGet(s.keys.intent(ref))}
-	if did != "" {
-		ops = append(ops, clientv3.OpGet(s.keys.fence(ref.workspace, did)))
-	}
-	resp, err := s.txn(ctx, "look", nil, ops)
-	if err != nil {
-		return snapshot{}, err
-	}
-	out := snapshot{head: resp.Header.Revision}
-	if kvs := resp.Responses[0].GetResponseRange().Kvs; len(kvs) == 1 {
-		if out.view, err = s.decodeView(ctx, ref, kvs[0].Value, kvs[0].ModRevision); err != nil {
-			return snapshot{}, err
-		}
-	}
-	if kvs := resp.Responses[1].GetResponseRange().Kvs; len(kvs) == 1 {
-		if out.intent, err = decodeIntent(kvs[0].Value, kvs[0].ModRevision); err != nil {
-			return snapshot{}, err
-		}
-	}
-	if did != "" {
-		if kvs := resp.Responses[2].GetResponseRange().Kvs; len(kvs) == 1 {
-			out.fence = kvs[0].ModRevision
-		}
-	}
-	return out, nil
 }

@@ -33,6 +33,9 @@ type RepoOptions struct {
 	// RequestRate is how many requests a second one PDS host gets from this
 	// process; 0: as many as the PDS allows.
 	RequestRate float64
+	// LookRate is how many times a second, for each PDS host, one replica asks for
+	// the head of a repository that announced nothing lately; 0: never.
+	LookRate float64
 
 	// Identities and Keys replace the did:plc directory. They have no flag: dev
 	// sets them for a PDS whose accounts no directory knows.
@@ -53,6 +56,8 @@ func (o *RepoOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.PollInterval, "poll-interval", o.PollInterval, "Time between two looks at a repository whose event source is Poll. 0: 5s.")
 	fs.Float64Var(&o.RequestRate, "pds-request-rate", o.RequestRate,
 		"Requests a second that one PDS host gets from this process. 0: as many as the PDS allows.")
+	fs.Float64Var(&o.LookRate, "pds-look-rate", o.LookRate,
+		"How many times a second, for each PDS host, one replica asks for the head of a repository that announced nothing lately: an idle PDS announces up to a second late. For a PDS of one's own; 0: never.")
 }
 
 // Validate tells everything that is wrong with the options.

@@ -38,7 +38,7 @@ var _ Storage = (*repoStorage)(nil)
 // newRepoStorage uses etcd below prefix, and closes it at Close.
 func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *restclient.Config) *repoStorage {
 	return &repoStorage{
-		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: string(uuid.NewUUID())}),
+		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: string(uuid.NewUUID()), LookRate: o.LookRate}),
 		etcdLocker: etcdLocker{etcd, prefix},
 		etcd:       etcd, options: o, host: host,
 		mappers: map[schema.GroupResource]repostore.RecordMapper{
