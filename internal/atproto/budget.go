@@ -104,7 +104,7 @@ func (b *Budget) WritePoints(did string) (WritePoints, bool) {
 // acquire waits for the turn of c, shortly, or refuses it with a RateLimitError.
 func (b *Budget) acquire(ctx context.Context, c *call) error {
 	now := b.clock.Now()
-	if until := b.blockedUntil(c, now); now.Before(until) {
+	if until := b.blockedUntil(c); now.Before(until) {
 		return b.refuse(until.Sub(now))
 	}
 	if b.limiter == nil {
@@ -123,7 +123,7 @@ func (b *Budget) acquire(ctx context.Context, c *call) error {
 	return nil
 }
 
-func (b *Budget) blockedUntil(c *call, now time.Time) time.Time {
+func (b *Budget) blockedUntil(c *call) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	until := b.paused

@@ -124,7 +124,7 @@ func (r *DIDResolver) ResolveHandle(ctx context.Context, handle string) (*identi
 func (r *DIDResolver) get(ctx context.Context, target string, limit int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadData, err)
 	}

@@ -1,6 +1,7 @@
 package atproto
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -8,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"context"
 	"github.com/bluesky-social/indigo/atproto/atcrypto"
 )
 

@@ -6,6 +6,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/bluesky-social/indigo/atproto/atdata"
+
+	"socialweb.computer/infra-apiserver/internal/atproto/internal/cartest"
 	"socialweb.computer/infra-apiserver/internal/atproto/recordcid"
 )
 
@@ -33,6 +36,31 @@ func FuzzDecodeRecord(f *testing.F) {
 			if _, err := recordcid.Of(v); err != nil {
 				t.Errorf("%s: %v", b, err)
 			}
+		}
+	})
+}
+
+// FuzzRecordBlock: no record's bytes make decoding panic, and what decodes can be
+// written back as it was or is refused.
+func FuzzRecordBlock(f *testing.F) {
+	for _, v := range []map[string]any{testValue("A"), {"$type": "a.b.c", "x": []any{int64(-1), nil, true, atdata.Bytes{1}, map[string]any{}}}} {
+		b, err := atdata.MarshalCBOR(v)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add(cartest.Float(f))
+	f.Add([]byte{0x9f, 0xff})
+	f.Add([]byte{0xbf, 0x61, 0x61, 0xfb})
+	f.Add([]byte{0xa1, 0x61, 0x61, 0x9b, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		rec := decodeBlock("cid", b)
+		if rec.Value == nil || CheckRecord(rec.Value) != nil {
+			return
+		}
+		if _, err := recordcid.Of(rec.Value); err != nil {
+			t.Errorf("%x: %v", b, err)
 		}
 	})
 }

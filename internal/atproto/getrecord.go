@@ -66,6 +66,9 @@ func (c *Client) getProven(ctx context.Context, key Key) (*Record, error) {
 
 // decodeJSON gives the record if its value has the CID that came with it.
 func decodeJSON(r recordOutput) (*Record, bool) {
+	if !shallowJSON(r.Value) {
+		return nil, false
+	}
 	value, err := atdata.UnmarshalJSON(r.Value)
 	if err != nil {
 		return nil, false

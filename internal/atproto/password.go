@@ -27,8 +27,9 @@ type PasswordAuth struct {
 	flight singleflight.Group
 
 	mu sync.Mutex // guards the fields below
-	// generation counts sessions and refreshes; 0: there is no session.
-	generation      uint64
+	// generation counts the changes of the tokens.
+	generation uint64
+	// access and refresh are the session's tokens; "": there is no session.
 	access, refresh string
 	// refused is why the last login was refused, until refusedUntil.
 	refused      error
@@ -55,8 +56,8 @@ func newPasswordAuth(r *rpc, cfg Config, creds Credentials) *PasswordAuth {
 // Authorize implements Auth.
 func (a *PasswordAuth) Authorize(ctx context.Context, req *http.Request) (uint64, error) {
 	access, gen := a.token()
-	if gen == 0 {
-		if err := a.Renew(ctx, 0); err != nil {
+	if access == "" {
+		if err := a.Renew(ctx, gen); err != nil {
 			return 0, err
 		}
 		access, gen = a.token()
@@ -143,6 +144,22 @@ func (a *PasswordAuth) holdOff(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refused, a.refusedUntil = err, a.clock.Now().Add(wait)
+}
+
+// Logout ends the session at the PDS, if there is one. The next use logs in again.
+func (a *PasswordAuth) Logout(ctx context.Context) error {
+	a.mu.Lock()
+	refresh := a.refresh
+	a.access, a.refresh = "", ""
+	a.generation++
+	a.mu.Unlock()
+	if refresh == "" {
+		return nil
+	}
+	if err := a.rpc.deleteSession(ctx, refresh); err != nil {
+		return fmt.Errorf("log out %s: %w", a.did, err)
+	}
+	return nil
 }
 
 func (a *PasswordAuth) token() (string, uint64) {

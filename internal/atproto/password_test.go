@@ -114,6 +114,26 @@ func TestRefreshIsSingleFlight(t *testing.T) {
 	}
 }
 
+func TestLogoutEndsTheSession(t *testing.T) {
+	s := newSessionPDS(t)
+	var ended string
+	s.on("com.atproto.server.deleteSession", func(_ http.ResponseWriter, r *http.Request) { ended = r.Header.Get("Authorization") })
+	c := s.client(t, nil)
+	auth := c.cfg.Auth.(*PasswordAuth)
+	if err := auth.Logout(t.Context()); err != nil || ended != "" {
+		t.Errorf("without a session: %v, %q", err, ended)
+	}
+	if err := put(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := auth.Logout(t.Context()); err != nil || ended != "Bearer refresh-1" {
+		t.Errorf("%v, %q", err, ended)
+	}
+	if err := put(c); err != nil || s.logins() != 2 || s.refreshes() != 0 {
+		t.Errorf("%v, %d logins, %d refreshes", err, s.logins(), s.refreshes())
+	}
+}
+
 func TestRefusedRefreshLogsInAgain(t *testing.T) {
 	s := newSessionPDS(t)
 	c := s.client(t, nil)
@@ -170,7 +190,7 @@ func TestSessionServiceDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.set(func() { s.access = "expired" })
-	for name, h := range map[string]http.HandlerFunc{"500": status(500), "hang-up": hangUp, "not json": func(w http.ResponseWriter, _ *http.Request) {}} {
+	for name, h := range map[string]http.HandlerFunc{"500": status(500), "hang-up": hangUp, "not json": func(http.ResponseWriter, *http.Request) {}} {
 		s.on("com.atproto.server.refreshSession", h)
 		if err := put(c); errors.Is(err, ErrUnknownOutcome) || !(errors.Is(err, ErrUnavailable) || errors.Is(err, ErrBadData)) {
 			t.Errorf("%s: %v", name, err)

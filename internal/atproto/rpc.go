@@ -32,8 +32,11 @@ type rpc struct {
 }
 
 func newRPC(cfg Config) *rpc {
+	// Whatever client was given: a redirected write could be applied twice.
+	h := *cfg.HTTP
+	h.CheckRedirect = noRedirect
 	return &rpc{
-		host: cfg.PDS, http: cfg.HTTP, budget: cfg.Budget, clock: cfg.Clock,
+		host: cfg.PDS, http: &h, budget: cfg.Budget, clock: cfg.Clock,
 		timeout: cfg.Timeout, attempts: cfg.ReadAttempts, userAgent: cfg.UserAgent,
 		observe: cfg.Observe,
 	}

@@ -186,8 +186,12 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	f.on(putMethod, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
-	if err := put(f.client(t, nil)); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("%v", err)
+	followsAll := &http.Client{}
+	defer followsAll.CloseIdleConnections()
+	for _, err := range []error{put(f.client(t, nil)), put(f.client(t, func(cfg *Config) { cfg.HTTP = followsAll }))} {
+		if !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%v", err)
+		}
 	}
 	if n := other.count(putMethod); n != 0 {
 		t.Errorf("the redirect was followed")
@@ -233,9 +237,7 @@ func TestObserveIsToldOfEveryRequest(t *testing.T) {
 
 func TestErrorsHoldNoSecrets(t *testing.T) {
 	f := newFakePDS(t)
-	f.on(putMethod, func(w http.ResponseWriter, r *http.Request) {
-		reply(w, 401, xrpcError("AuthMissing", "no"))
-	})
+	f.say(putMethod, 401, xrpcError("AuthMissing", "no"))
 	f.on("com.atproto.server.createSession", func(w http.ResponseWriter, r *http.Request) {
 		b := make([]byte, 1000)
 		n, _ := r.Body.Read(b)

@@ -2,6 +2,7 @@ package atproto
 
 import (
 	"context"
+	"io"
 	"net/http"
 )
 
@@ -39,4 +40,13 @@ func (r *rpc) refreshSession(ctx context.Context, refreshJwt string) (session, e
 		header: http.Header{"Authorization": {"Bearer " + refreshJwt}}, out: &out,
 	})
 	return out, err
+}
+
+// deleteSession ends the session of a refresh token.
+func (r *rpc) deleteSession(ctx context.Context, refreshJwt string) error {
+	return r.call(ctx, &call{
+		method: "com.atproto.server.deleteSession", post: true, secret: true,
+		header:  http.Header{"Authorization": {"Bearer " + refreshJwt}},
+		consume: func(body io.Reader) error { _, err := io.Copy(io.Discard, body); return err },
+	})
 }

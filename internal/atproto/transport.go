@@ -32,10 +32,7 @@ func NewTransport(allowPrivate bool) *http.Transport {
 // PDS has one base URL, and a redirected write could be sent twice or elsewhere.
 // Timeouts are set for each call by its context.
 func NewHTTPClient(allowPrivate bool) *http.Client {
-	return &http.Client{
-		Transport: NewTransport(allowPrivate),
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		},
-	}
+	return &http.Client{Transport: NewTransport(allowPrivate), CheckRedirect: noRedirect}
 }
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

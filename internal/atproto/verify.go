@@ -59,9 +59,18 @@ func record(b *carproof.Blocks, id cid.Cid) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodeBlock(id.String(), data), nil
+}
+
+// decodeBlock decodes a record's bytes. They are kept without a value where they
+// are no atproto data: see Record.Value.
+func decodeBlock(id string, data []byte) *Record {
+	if shallowCBOR.Wellformed(data) != nil {
+		return &Record{CID: id}
+	}
 	value, err := atdata.UnmarshalCBOR(data)
 	if err != nil {
-		value = nil // it exists and is invalid: see Record.Value
+		return &Record{CID: id}
 	}
-	return &Record{CID: id.String(), Value: value}, nil
+	return &Record{CID: id, Value: value}
 }

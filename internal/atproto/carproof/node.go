@@ -56,7 +56,10 @@ func (b *Blocks) load(c cid.Cid, height int) (*node, error) {
 		n.entries = append(n.entries, entry{key: key, value: e.Value, right: e.Right})
 		prev = key
 	}
-	return n, n.check(c, height == anyHeight)
+	if err := n.check(c, height == anyHeight); err != nil {
+		return nil, err
+	}
+	return n, nil
 }
 
 // check is for the rules that concern the node as a whole: only an empty

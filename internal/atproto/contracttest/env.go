@@ -18,7 +18,7 @@ const (
 	bob   = "bob"   // the other account
 	dora  = "dora"  // gets deactivated
 	tom   = "tom"   // gets taken down
-	max   = "max"   // has many records
+	mary  = "mary"  // has many records
 	fay   = "fay"   // gets deactivated while somebody listens
 )
 

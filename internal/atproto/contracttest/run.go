@@ -36,7 +36,7 @@ func Run(t *testing.T, start Start) {
 	groups := []group{
 		{
 			name:    "Repo",
-			options: testpds.Options{Accounts: []string{alice, bob, dora, tom, max, fay}},
+			options: testpds.Options{Accounts: []string{alice, bob, dora, tom, mary, fay}},
 			cases:   concat(writeCases, readCases, proofCases, sessionCases, accountCases, streamCases),
 		},
 		{

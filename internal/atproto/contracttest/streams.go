@@ -178,7 +178,8 @@ func waitForACommit(t *testing.T, c *atproto.Client, rec *recorder) {
 	for deadline := time.Now().Add(patience); ; {
 		put := mustPut(t, c, key(t, "heard"), time.Now().String(), atproto.Swap{Any: true})
 		for range 40 {
-			if time.Sleep(50 * time.Millisecond); len(rec.commits()) > heard {
+			time.Sleep(50 * time.Millisecond)
+			if len(rec.commits()) > heard {
 				rec.waitRev(t, put.Commit.Rev)
 				return
 			}

@@ -73,12 +73,10 @@ func (f *Firehose) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithValues("firehose", f.o.URL)
 	wait := backoff{min: f.o.MinBackoff, max: f.o.MaxBackoff}
 	for ctx.Err() == nil {
+		begin := f.o.Clock.Now()
 		received, err := f.session(ctx)
 		f.hub.setConnected(false)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if received {
+		if received || f.o.Clock.Since(begin) > f.o.MaxBackoff {
 			wait.reset()
 		}
 		pause := wait.pause()

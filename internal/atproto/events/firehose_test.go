@@ -92,32 +92,32 @@ func TestFirehoseReconnectsAtItsCursor(t *testing.T) {
 
 func TestFirehoseGaps(t *testing.T) {
 	for name, tc := range map[string]struct {
-		spoil  func(*testing.T, *firehose, *comatproto.SyncSubscribeRepos_Commit)
+		spoil  func(*comatproto.SyncSubscribeRepos_Commit)
 		reason string
 	}{
-		"since": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+		"since": {func(c *comatproto.SyncSubscribeRepos_Commit) {
 			other := "3kaaaaaaaaa22"
 			c.Since = &other
 		}, "missing"},
-		"no since": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) { c.Since = nil }, "missing"},
-		"too big":  {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) { c.TooBig = true }, "too big"},
-		"no blocks": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+		"no since": {func(c *comatproto.SyncSubscribeRepos_Commit) { c.Since = nil }, "missing"},
+		"too big":  {func(c *comatproto.SyncSubscribeRepos_Commit) { c.TooBig = true }, "too big"},
+		"no blocks": {func(c *comatproto.SyncSubscribeRepos_Commit) {
 			c.Blocks = nil
 		}, "verify"},
-		"other commit": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+		"other commit": {func(c *comatproto.SyncSubscribeRepos_Commit) {
 			c.Commit = *c.PrevData
 		}, "verify"},
-		"wrong op": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+		"wrong op": {func(c *comatproto.SyncSubscribeRepos_Commit) {
 			c.Ops[0].Cid = c.PrevData
 		}, "verify"},
-		"hidden op": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+		"hidden op": {func(c *comatproto.SyncSubscribeRepos_Commit) {
 			c.Ops = nil
 		}, "verify"},
-		"other prevData": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+		"other prevData": {func(c *comatproto.SyncSubscribeRepos_Commit) {
 			link := c.Commit
 			c.PrevData = &link
 		}, "verify"},
-		"other account": {func(t *testing.T, h *firehose, c *comatproto.SyncSubscribeRepos_Commit) {
+		"other account": {func(c *comatproto.SyncSubscribeRepos_Commit) {
 			stranger := newAccount(t)
 			stranger.commit(1, "a", "A")
 			c.Blocks = stranger.prev.CAR(t, nil)
@@ -131,7 +131,7 @@ func TestFirehoseGaps(t *testing.T) {
 			h.sendCommit(t, c, a)
 			h.want(t, Commit, a.Rev)
 			b := h.acct.commit(2, "b", "B")
-			tc.spoil(t, h, b)
+			tc.spoil(b)
 			h.sendCommit(t, c, b)
 			if e := h.want(t, Gap, b.Rev); !strings.Contains(e.Reason, tc.reason) {
 				t.Errorf("reason %q", e.Reason)

@@ -79,12 +79,10 @@ func (j *Jetstream) Run(ctx context.Context) error {
 			j.hub.wait(ctx)
 			continue
 		}
+		begin := j.o.Clock.Now()
 		received, err := j.session(ctx, dids)
 		j.hub.setConnected(false)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if received {
+		if received || j.o.Clock.Since(begin) > j.o.MaxBackoff {
 			wait.reset()
 		}
 		if err == nil {

@@ -31,6 +31,9 @@ func (s Stream) dial(ctx context.Context, pathAndQuery string) (*socket, error) 
 	// http to ws, https to wss
 	target := "ws" + strings.TrimPrefix(s.URL, "http") + pathAndQuery
 	conn, resp, err := d.DialContext(ctx, target, http.Header{"User-Agent": {"infra-apiserver"}})
+	if resp != nil {
+		_ = resp.Body.Close() // what the dialer leaves there is in memory
+	}
 	if err != nil {
 		if resp != nil {
 			return nil, fmt.Errorf("connect to %s: %w: HTTP %d", s.URL, err, resp.StatusCode)

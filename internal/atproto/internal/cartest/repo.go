@@ -3,7 +3,6 @@ package cartest
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 
@@ -13,8 +12,6 @@ import (
 	"github.com/bluesky-social/indigo/atproto/repo/mst"
 	"github.com/bluesky-social/indigo/atproto/syntax"
 	"github.com/ipfs/go-cid"
-	"github.com/ipfs/go-datastore"
-	blockstore "github.com/ipfs/go-ipfs-blockstore"
 	cbor "github.com/ipfs/go-ipld-cbor"
 	"github.com/ipld/go-car"
 	carutil "github.com/ipld/go-car/util"
@@ -84,9 +81,7 @@ func (r Repo) Build(t testing.TB) *Built {
 	}
 	tree, err := mst.LoadTreeFromMap(out.CIDs)
 	must(t, err)
-	bs := blockstore.NewBlockstore(datastore.NewMapDatastore())
-	ctx := context.Background()
-	data, err := tree.WriteDiffBlocks(ctx, bs)
+	data, err := tree.RootCID() // computes the CID of every node
 	must(t, err)
 	out.Data = *data
 
@@ -95,18 +90,23 @@ func (r Repo) Build(t testing.TB) *Built {
 	var buf bytes.Buffer
 	must(t, commit.MarshalCBOR(&buf))
 	out.Root = out.add(t, buf.Bytes())
-	keys, err := bs.AllKeysChan(ctx)
-	must(t, err)
-	for c := range keys {
-		// The map datastore remembers multihashes alone.
-		blk, err := bs.Get(ctx, c)
-		must(t, err)
-		out.add(t, blk.RawData())
-	}
+	out.addNodes(t, tree.Root)
 	for _, b := range raw {
 		out.add(t, b)
 	}
 	return out
+}
+
+func (b *Built) addNodes(t testing.TB, n *mst.Node) {
+	nd := n.NodeData()
+	data, _, err := nd.Bytes()
+	must(t, err)
+	b.add(t, data)
+	for _, e := range n.Entries {
+		if e.Child != nil {
+			b.addNodes(t, e.Child)
+		}
+	}
 }
 
 func (b *Built) add(t testing.TB, data []byte) cid.Cid {
