@@ -93,6 +93,13 @@ func (s *subscription) commit() *comatproto.SyncSubscribeRepos_Commit {
 	return &m
 }
 
+// keepEvents sets how many events stay in memory.
+func keepEvents(s *Server, n int) {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	s.log.keep = n
+}
+
 // TestLiveAndBackfillMeet subscribes at every cursor while a writer writes; each
 // subscriber gets every event once, in order.
 func TestLiveAndBackfillMeet(t *testing.T) {
@@ -103,9 +110,8 @@ func TestLiveAndBackfillMeet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config.MaxBuffer = 100_000
 			s := open(t, config)
-			s.log.keep = 20 // most events leave memory
-			if config.Memory {
-				s.log.keep = 1000
+			if !config.Memory {
+				keepEvents(s, 20) // most events leave memory
 			}
 			c := (&caller{t: t, base: s.URL()}).login(s.Accounts()[0])
 			const commits = 150
@@ -172,7 +178,7 @@ func TestSlowSubscriber(t *testing.T) {
 // TestMemoryForgets shows what a cursor gets that is older than what memory keeps.
 func TestMemoryForgets(t *testing.T) {
 	s, c := memory(t, Config{ListenAddr: "127.0.0.1:0"})
-	s.log.keep = 8
+	keepEvents(s, 8)
 	for i := range 30 {
 		c.put("r", object{"n": i}).want(t, 200, "")
 	}

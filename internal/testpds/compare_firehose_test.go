@@ -83,10 +83,10 @@ func TestFirehoseAsReference(t *testing.T) {
 // window (an #info, then the events that are within it), and what a subscriber
 // gets that doesn't read.
 func TestLaggingSubscribersAsReference(t *testing.T) {
-	both(t, Options{Backfill: 2 * time.Second, MaxBuffer: 5}, func(p *peer) []string {
+	both(t, Options{Backfill: 5 * time.Second, MaxBuffer: 5}, func(p *peer) []string {
 		p.login("alice")
 		p.put("old", `{"x":1}`, "")
-		time.Sleep(2500 * time.Millisecond) // older than the window
+		time.Sleep(5500 * time.Millisecond) // older than the window
 		var out []string
 		none := p.subscribe("?cursor=1")
 		out = append(out, none.next())
