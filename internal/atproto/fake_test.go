@@ -25,7 +25,7 @@ type fakePDS struct {
 	calls    map[string]int
 }
 
-func newFakePDS(t *testing.T) *fakePDS {
+func newFakePDS(t testing.TB) *fakePDS {
 	t.Helper()
 	f := &fakePDS{handlers: map[string]http.HandlerFunc{}, calls: map[string]int{}}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,14 +72,14 @@ func xrpcError(name, message string) map[string]any {
 }
 
 // config of a client of f.
-func (f *fakePDS) config(t *testing.T) Config {
+func (f *fakePDS) config(t testing.TB) Config {
 	t.Helper()
 	c := NewHTTPClient(true)
 	t.Cleanup(c.CloseIdleConnections)
 	return Config{PDS: f.URL, DID: testDID, HTTP: c, Keys: noKeys{}}
 }
 
-func (f *fakePDS) client(t *testing.T, change func(*Config)) *Client {
+func (f *fakePDS) client(t testing.TB, change func(*Config)) *Client {
 	t.Helper()
 	cfg := f.config(t)
 	cfg.Auth = staticAuth("token")
