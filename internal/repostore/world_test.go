@@ -44,6 +44,7 @@ type world struct {
 	clock  *jumpClock
 	etcd   *clientv3.Client
 	mapper widgetMapper
+	raw    storage.Interface // nil: each replica makes its own
 }
 
 var worlds atomic.Int64
@@ -73,10 +74,14 @@ func (w *world) replica(name string, change ...func(*HubConfig)) *replica {
 	for _, f := range change {
 		f(&c)
 	}
+	raw := w.raw
+	if raw == nil {
+		raw = newRawWidgets(w.t, c.Etcd, w.prefix)
+	}
 	r := &replica{world: w, name: name, hub: NewHub(c), src: newMemSource(w.repo), gates: newGates()}
 	r.hub.failpoint = r.gates.step
 	r.store = newStore(r.hub, storeConfig{
-		raw: newRawWidgets(w.t, c.Etcd, w.prefix), mapper: w.mapper, resource: widgetResource, resourcePrefix: testPrefix,
+		raw: raw, mapper: w.mapper, resource: widgetResource, resourcePrefix: testPrefix,
 		codec: widgetCodec, transformer: plaintext.NewEncryptCheckTransformer(), annotated: true,
 	})
 	r.src.stall()

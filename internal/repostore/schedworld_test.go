@@ -1,0 +1,234 @@
+package repostore
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// schedPrefix is the etcd prefix of all schedules; each has a workspace of its own.
+const schedPrefix = "/test/schedules"
+
+// schedTerm is the intents' term in schedules.
+const schedTerm = 15 * time.Second
+
+// scheduler is what all schedules of a test share.
+type scheduler struct {
+	t    *testing.T
+	etcd *clientv3.Client
+	raw  storage.Interface
+	n    int
+}
+
+func newScheduler(t *testing.T) *scheduler {
+	etcd := bridged(t)
+	return &scheduler{t: t, etcd: etcd, raw: newRawWidgets(t, etcd, schedPrefix)}
+}
+
+// schedReplica is a replica under the scheduler.
+type schedReplica struct {
+	*replica
+	sched  *sched
+	base   context.Context
+	cancel context.CancelFunc
+	dead   atomic.Bool
+	faults *int
+}
+
+// schedule is one run: two replicas, their clients, a foreign editor, crashes.
+type schedule struct {
+	*world
+	*sched
+	plan     plan
+	replicas []*schedReplica
+	client   *schedReplica // stands for what never crashes
+	ops      []*schedOp
+	running  atomic.Int32 // clients that are not done
+	stopping bool
+	restarts int
+	faults   int
+	found    []string // violations
+}
+
+// plan is what a schedule may contain.
+type plan struct {
+	writers, edits, readers int
+	kinds                   []string
+	crashes, faults, jumps  int
+	drops                   bool
+	finalizer               bool
+}
+
+// run makes one schedule from choices and returns what it violates.
+func (e *scheduler) run(p plan, c *choices) (found, trace []string) {
+	e.n++
+	ws := fmt.Sprintf("s%d", e.n)
+	synctest.Test(e.t, func(t *testing.T) {
+		w := &world{t: t, prefix: schedPrefix, ws: ws, repo: newMemRepo(testDID), clock: &jumpClock{}, etcd: e.etcd, raw: e.raw}
+		if p.finalizer {
+			w.mapper.finalizer = "test/hold"
+		}
+		s := &schedule{world: w, sched: &sched{views: schedPrefix + "/views" + testPrefix + "/" + ws + "/"}, plan: p, faults: p.faults}
+		w.repo.hook = s.pds
+		s.client = &schedReplica{replica: &replica{name: "-"}, sched: s.sched}
+		s.play(c)
+		s.check()
+		found, trace = s.found, s.trace
+		time.Sleep(5 * time.Minute) // whatever waits with a timeout ends
+	})
+	return found, trace
+}
+
+// violation notes what must not be.
+func (s *schedule) violation(format string, args ...any) {
+	s.found = append(s.found, fmt.Sprintf(format, args...))
+}
+
+// startReplica starts, or starts anew, the i-th replica.
+func (s *schedule) startReplica(i int) {
+	name := fmt.Sprintf("%c%d", 'A'+i, s.restarts)
+	r := &schedReplica{sched: s.sched, faults: &s.faults}
+	r.base, r.cancel = context.WithCancel(context.Background())
+	r.replica = s.replica(name, func(c *HubConfig) { c.IntentTerm = schedTerm })
+	r.hub.failpoint = func(point string) bool {
+		if point != "pause" {
+			return false
+		}
+		if s.choices == nil {
+			time.Sleep(time.Millisecond)
+		}
+		s.park(r, "", point, nil)
+		return true
+	}
+	if i < len(s.replicas) {
+		s.replicas[i] = r
+	} else {
+		s.replicas = append(s.replicas, r)
+	}
+	if s.choices != nil {
+		go s.ingestLoop(r)
+	}
+}
+
+// actx is the context of an actor on a replica.
+func (r *schedReplica) actx(actor string) context.Context {
+	return withActor(context.WithValue(WithWorkspace(r.base, r.ws), schedReplicaKey{}, r), actor)
+}
+
+// ingestLoop is the mount's goroutine: it takes one event at a time, and what the
+// choices make of it.
+func (s *schedule) ingestLoop(r *schedReplica) {
+	ctx := r.actx("ingest")
+	failed := true // the first gap
+	for {
+		s.park(r, "ingest", "idle", func() bool { return failed || r.src.waiting() > 0 || s.stopping })
+		if s.stopping || ctx.Err() != nil {
+			return
+		}
+		if n := r.src.waiting(); n > 0 && s.choices != nil {
+			switch what := s.choices.pick(8); {
+			case what == 7:
+				r.src.deliver(0, true) // it will come again
+			case what == 6:
+				r.src.deliver(s.choices.pick(n), false)
+			case what == 5 && s.plan.drops:
+				r.src.drop(0)
+			default:
+				r.src.deliver(0, false)
+			}
+		}
+		failed = r.m().catchUp(ctx) != nil
+		if failed {
+			s.park(r, "ingest", "pause", nil)
+		}
+	}
+}
+
+// play draws the clients and lets the choices decide who goes on.
+func (s *schedule) play(c *choices) {
+	s.startReplica(0)
+	s.startReplica(1)
+	s.setUp(c)
+	for _, r := range s.replicas {
+		r.deliverAll()
+	}
+	s.choices = c
+	for _, r := range s.replicas {
+		go s.ingestLoop(r)
+	}
+	s.draw()
+	synctest.Wait()
+	stay := c.pick(3) // 0: any order; else mostly without preemption
+	for n := 0; s.running.Load() > 0; n++ {
+		if n > 4000 {
+			s.violation("livelock: the clients don't come to an end")
+			break
+		}
+		s.next(stay)
+	}
+	s.finish()
+}
+
+// next does one thing.
+func (s *schedule) next(stay int) {
+	c := s.choices
+	switch what := c.pick(32); {
+	case what == 31 && s.plan.crashes > 0:
+		s.plan.crashes--
+		i := c.pick(2)
+		s.crash(s.replicas[i])
+		s.restarts++
+		s.startReplica(i)
+		synctest.Wait()
+		return
+	case what == 30 && s.plan.jumps > 0:
+		s.plan.jumps--
+		s.pass([]time.Duration{time.Second, schedTerm + time.Second}[c.pick(2)])
+		return
+	case what >= 27 && what < 30 && s.repo.land():
+		s.note("-- a late write lands")
+		return
+	}
+	all := s.eligible()
+	switch {
+	case len(all) == 0:
+		s.pass(schedTerm / 3)
+	case stay > 0 && c.pick(4) > 0:
+		s.step(all[0])
+	default:
+		s.step(all[c.pick(len(all))])
+	}
+}
+
+// finish ends the replicas' loops and lets everything come to rest.
+func (s *schedule) finish() {
+	s.note("-- quiet")
+	for s.repo.land() {
+		s.note("-- a late write lands")
+	}
+	s.stopping, s.choices = true, nil
+	for {
+		s.mu.Lock()
+		var p *parkedAt
+		if len(s.parked) > 0 {
+			p = s.parked[0]
+		}
+		s.mu.Unlock()
+		if p == nil {
+			break
+		}
+		s.step(p)
+	}
+	time.Sleep(schedTerm + time.Second)
+	for _, r := range s.replicas {
+		r.hub.sweep(r.actx("sweep"))
+		r.deliverAll()
+	}
+	time.Sleep(time.Second)
+}
