@@ -2,6 +2,7 @@ package testproxy
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -58,7 +59,25 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	case LockedOut:
 		p.lockedOut(w, r, method)
 	default:
-		p.forward(w, r, pass)
+		p.forward(w, r, p.passSession(method))
+	}
+}
+
+// passSession passes an answer on, and takes the tokens of a session that it
+// opens from the revoked ones: a PDS that makes its tokens from the time gives
+// the same ones twice within a second.
+func (p *Proxy) passSession(method string) responder {
+	if method != "com.atproto.server.createSession" {
+		return pass
+	}
+	return func(w http.ResponseWriter, resp *http.Response, body []byte) {
+		var s struct{ AccessJwt, RefreshJwt string }
+		if resp.StatusCode == http.StatusOK && json.Unmarshal(body, &s) == nil {
+			p.mu.Lock()
+			p.tokens["Bearer "+s.AccessJwt], p.tokens["Bearer "+s.RefreshJwt] = false, false
+			p.mu.Unlock()
+		}
+		pass(w, resp, body)
 	}
 }
 

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -147,3 +149,6 @@ func condition(i *v1alpha1.Infra, kind string) metav1.Condition {
 	}
 	return metav1.Condition{}
 }
+
+// keys of a map, sorted.
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
