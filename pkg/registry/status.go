@@ -83,3 +83,6 @@ func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 func (r *StatusREST) ConvertToTable(ctx context.Context, obj, opts runtime.Object) (*metav1.Table, error) {
 	return r.store.ConvertToTable(ctx, obj, opts)
 }
+
+// UpdateStrategy is what an update of the status goes through.
+func (r *StatusREST) UpdateStrategy() rest.RESTUpdateStrategy { return r.store.UpdateStrategy }
