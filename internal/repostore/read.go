@@ -6,8 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
-
-	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
 // Get answers from the view once the PDS has confirmed that the record is what
@@ -38,10 +36,12 @@ func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 // current is the snapshot of an object that is as new as its record is now. For a
 // name that has no view the whole workspace is brought up first.
 func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
+	ask := s.askAhead(ctx, ref)
 	sn, err := s.look(ctx, ref)
 	if err != nil {
 		return snapshot{}, err
 	}
+	s.remember(ref, sn)
 	if !sn.there() {
 		if err := s.hub.barrier(WithWorkspace(ctx, ref.workspace)); err != nil {
 			return snapshot{}, err
@@ -58,13 +58,11 @@ func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
 	if m.Access == AccessNone {
 		return sn, nil
 	}
-	rec, err := m.Repo.GetRecord(ctx, uri.Key)
-	m.answered("", ignoreNotFound(err))
-	switch {
-	case errors.Is(err, atproto.ErrRecordNotFound):
-	case err != nil:
+	cid, err := ask.answer(ctx, m, uri)
+	if err != nil {
 		return sn, s.hub.staleOr(ctx, m, err)
-	case rec.CID == sn.stamp.CID:
+	}
+	if cid == sn.stamp.CID {
 		return sn, nil
 	}
 	s.hub.step("get.before-ingest")
@@ -72,13 +70,6 @@ func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
 		return sn, s.hub.staleOr(ctx, m, err)
 	}
 	return s.look(ctx, ref)
-}
-
-func ignoreNotFound(err error) error {
-	if errors.Is(err, atproto.ErrRecordNotFound) {
-		return nil
-	}
-	return err
 }
 
 // mountFor is the mount of a record's repository.

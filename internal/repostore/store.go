@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +29,8 @@ type Store struct {
 	transformer    value.Transformer
 	decoder        etcd3.Decoder
 	annotated      bool // objects name their workspace
+
+	records sync.Map // object key → recordURI that it had when it was last read; see ask.go
 }
 
 var _ storage.Interface = (*Store)(nil)
