@@ -29,7 +29,8 @@ func shallowJSON(b []byte) bool {
 			inString = !inString
 		case inString:
 		case c == '{' || c == '[':
-			if depth++; depth > maxReadDepth {
+			depth++
+			if depth > maxReadDepth {
 				return false
 			}
 		case c == '}' || c == ']':

@@ -32,6 +32,10 @@ const (
 	keyTTL = 12 * time.Hour
 	// keyFreshEvery bounds how often bad signatures make us ask the directory.
 	keyFreshEvery = 10 * time.Second
+	// keyRetryFirst and keyRetryMost bound how long a failed lookup is remembered;
+	// the time doubles with each failure. An account whose document can't be had
+	// costs its callers, and those behind them in an event stream, little.
+	keyRetryFirst, keyRetryMost = time.Second, time.Minute
 )
 
 // Keys is a KeyResolver over an IdentitySource that remembers keys. When the
@@ -41,13 +45,20 @@ type Keys struct {
 	clock  clock.PassiveClock
 	flight singleflight.Group
 
-	mu   sync.Mutex // guards keys
-	keys map[string]cachedKey
+	mu   sync.Mutex // guards keys and what it holds
+	keys map[string]*cachedKey
 }
 
+// cachedKey is what is known of one account's key.
 type cachedKey struct {
+	// key is nil until a lookup succeeded, at.
 	key atcrypto.PublicKey
 	at  time.Time
+	// err is the last lookup's, remembered until retryAt; failures counts the
+	// failed ones in a row.
+	err      error
+	failures int
+	retryAt  time.Time
 }
 
 var _ KeyResolver = (*Keys)(nil)
@@ -58,38 +69,74 @@ func NewKeys(source IdentitySource, clk clock.PassiveClock) *Keys {
 	if clk == nil {
 		clk = clock.RealClock{}
 	}
-	return &Keys{source: source, clock: clk, keys: map[string]cachedKey{}}
+	return &Keys{source: source, clock: clk, keys: map[string]*cachedKey{}}
 }
 
 // SigningKey implements KeyResolver.
 func (k *Keys) SigningKey(ctx context.Context, did string, fresh bool) (atcrypto.PublicKey, error) {
-	cached, known := k.get(did)
-	age := k.clock.Since(cached.at)
-	if known && ((!fresh && age < keyTTL) || (fresh && age < keyFreshEvery)) {
-		return cached.key, nil
+	known, done, err := k.remembered(did, fresh)
+	if done {
+		return known, err
 	}
+	// Detached: a caller that gives up doesn't spoil the lookup for the others.
 	ch := k.flight.DoChan(did, func() (any, error) {
-		return k.fetch(context.WithoutCancel(ctx), did)
+		key, err := k.fetch(context.WithoutCancel(ctx), did)
+		k.remember(did, key, err)
+		return key, err
 	})
 	select {
-	case <-ctx.Done():
-		return nil, fmt.Errorf("signing key of %s: %w: %w", did, ErrUnavailable, ctx.Err())
 	case r := <-ch:
-		if r.Err == nil {
+		if err = r.Err; err == nil {
 			return r.Val.(atcrypto.PublicKey), nil
 		}
-		if known {
-			return cached.key, nil
-		}
-		return nil, fmt.Errorf("signing key of %s: %w", did, r.Err)
+	case <-ctx.Done():
+		err = fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 	}
+	if known != nil {
+		return known, nil
+	}
+	return nil, fmt.Errorf("signing key of %s: %w", did, err)
 }
 
-func (k *Keys) get(did string) (cachedKey, bool) {
+// remembered answers from the cache if it may. Else key is the one known so far.
+func (k *Keys) remembered(did string, fresh bool) (key atcrypto.PublicKey, done bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	c, ok := k.keys[did]
-	return c, ok
+	c := k.keys[did]
+	if c == nil {
+		return nil, false, nil
+	}
+	now := k.clock.Now()
+	failedLately := now.Before(c.retryAt)
+	if c.key == nil {
+		if failedLately {
+			return nil, true, fmt.Errorf("signing key of %s: %w", did, c.err)
+		}
+		return nil, false, nil
+	}
+	ttl := keyTTL
+	if fresh {
+		ttl = keyFreshEvery
+	}
+	return c.key, now.Sub(c.at) < ttl || failedLately, nil
+}
+
+func (k *Keys) remember(did string, key atcrypto.PublicKey, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c := k.keys[did]
+	if c == nil {
+		c = &cachedKey{}
+		k.keys[did] = c
+	}
+	now := k.clock.Now()
+	if err == nil {
+		*c = cachedKey{key: key, at: now}
+		return
+	}
+	c.err = err
+	c.retryAt = now.Add(min(keyRetryFirst<<min(c.failures, 10), keyRetryMost))
+	c.failures++
 }
 
 func (k *Keys) fetch(ctx context.Context, did string) (atcrypto.PublicKey, error) {
@@ -101,8 +148,5 @@ func (k *Keys) fetch(ctx context.Context, did string) (atcrypto.PublicKey, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadData, err)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.keys[did] = cachedKey{key: key, at: k.clock.Now()}
 	return key, nil
 }

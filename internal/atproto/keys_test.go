@@ -102,6 +102,11 @@ func TestKnownKeySurvivesAnOutageOfTheDirectory(t *testing.T) {
 		t.Errorf("unknown key: %v", err)
 	}
 	src.key, src.err = pub, nil
+	// The failure is remembered for a moment, so that nobody waits for it again.
+	if _, err := keys.SigningKey(t.Context(), testDID, false); !errors.Is(err, ErrUnavailable) || src.asked != 1 {
+		t.Errorf("right after a failure: %v, asked %d times", err, src.asked)
+	}
+	clk.Step(keyRetryFirst)
 	if _, err := keys.SigningKey(t.Context(), testDID, false); err != nil {
 		t.Error(err)
 	}

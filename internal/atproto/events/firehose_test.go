@@ -7,6 +7,7 @@ import (
 	"time"
 
 	comatproto "github.com/bluesky-social/indigo/api/atproto"
+	"github.com/bluesky-social/indigo/atproto/atcrypto"
 	"github.com/gorilla/websocket"
 	testclock "k8s.io/utils/clock/testing"
 )
@@ -151,6 +152,27 @@ func TestFirehoseSignature(t *testing.T) {
 	a := h.acct.commit(1, "a", "A")
 	h.sendCommit(t, c, a)
 	h.want(t, Gap, a.Rev)
+}
+
+// hungKeys never finds a key.
+type hungKeys struct{}
+
+func (hungKeys) SigningKey(ctx context.Context, _ string, _ bool) (atcrypto.PublicKey, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// An account whose key can't be had gets Gaps, and doesn't hold up what follows.
+func TestFirehoseKeyLookupThatHangs(t *testing.T) {
+	h := newFirehose(t, 0, func(o *FirehoseOptions) { o.Keys = hungKeys{} })
+	c := h.stream.next(t)
+	h.want(t, Gap, "")
+	a := h.acct.commit(1, "a", "A")
+	h.sendCommit(t, c, a)
+	status := "deactivated"
+	c.send(t, websocket.BinaryMessage, frame(t, "#account", &comatproto.SyncSubscribeRepos_Account{Seq: 2, Did: testDID, Status: &status, Time: "x"}))
+	h.want(t, Gap, a.Rev)
+	h.want(t, Account, "")
 }
 
 func TestFirehoseStreamErrors(t *testing.T) {

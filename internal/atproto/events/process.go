@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	comatproto "github.com/bluesky-social/indigo/api/atproto"
 	"k8s.io/klog/v2"
@@ -42,6 +43,10 @@ func (f *Firehose) process(ctx context.Context, m *message) {
 	f.progress = make(chan struct{})
 }
 
+// keyWait is how long a commit waits for the lookup of its account's key. The
+// lookup itself goes on, for the next commit.
+const keyWait = 500 * time.Millisecond
+
 // commit delivers a commit, or a Gap where it doesn't follow on the last one or
 // can't be believed.
 func (f *Firehose) commit(ctx context.Context, c *comatproto.SyncSubscribeRepos_Commit) {
@@ -66,7 +71,11 @@ func (f *Firehose) commit(ctx context.Context, c *comatproto.SyncSubscribeRepos_
 		f.gap(did, c.Rev, "commits are missing")
 		return
 	}
-	if err := VerifyCommit(ctx, f.o.Keys, c); err != nil {
+	// One account's key must not hold up the others' events for long.
+	bounded, cancel := context.WithTimeout(ctx, keyWait)
+	err := VerifyCommit(bounded, f.o.Keys, c)
+	cancel()
+	if err != nil {
 		klog.FromContext(ctx).Error(err, "Commit in the event stream", "firehose", f.o.URL, "did", did, "rev", c.Rev)
 		f.gap(did, c.Rev, "a commit does not verify")
 		return
