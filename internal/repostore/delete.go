@@ -7,7 +7,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/storage"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
@@ -18,8 +20,8 @@ func (s *Store) Delete(ctx context.Context, key string, out runtime.Object, pre 
 	if err != nil {
 		return err
 	}
-	if opts.ExpectTransformOrDecodeError {
-		return s.fail(s.deleteCorrupt(ctx, ref, key, out, pre, validate, opts), ref)
+	if opts.ExpectTransformOrDecodeError && utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion) {
+		return s.fail(s.deleteCorrupt(ctx, ref, pre, validate), ref)
 	}
 	for i := range attempts {
 		done, err := s.deleteOnce(ctx, ref, out, pre, validate, i == 0)
@@ -97,7 +99,8 @@ func (s *Store) deletePrivate(ctx context.Context, ref objectRef, sn snapshot, o
 	return finished, nil
 }
 
-// deleteRecord deletes the record under its swap, then the view.
+// deleteRecord deletes the record under its swap, then the view. out is nil where
+// the view can't be decoded: nothing can be ingested into it then.
 func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, out runtime.Object) (outcome, error) {
 	m, uri, err := s.mountFor(ref.workspace, sn.stamp.URI)
 	if err == nil {
@@ -124,6 +127,9 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 		if _, err := s.dropIntent(ctx, ref, it, true); err != nil {
 			return finished, err
 		}
+		if out == nil {
+			return again, nil
+		}
 		return retryOr(s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}))
 	case errors.Is(err, atproto.ErrUnknownOutcome):
 		return finished, fmt.Errorf("delete %s: %w", uri, err)
@@ -141,6 +147,9 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 	}
 	s.hub.step("delete.before-view")
 	err = s.deleteView(ctx, ref, sn.view, rev, guard{intent: it}, out)
+	if errors.Is(err, errMoved) && out == nil {
+		return again, nil
+	}
 	if errors.Is(err, errMoved) {
 		// Somebody else finished it, or gave it up; the record is gone either way.
 		if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
@@ -149,38 +158,4 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 		return finished, s.decodeInto(sn.data, sn.revision, out)
 	}
 	return finished, err
-}
-
-// deleteCorrupt removes a view that can't be decoded, and its record with it:
-// else the next ingest would bring it back.
-func (s *Store) deleteCorrupt(ctx context.Context, ref objectRef, key string, out runtime.Object, pre *storage.Preconditions, validate storage.ValidateObjectFunc, opts storage.DeleteOptions) error {
-	resp, err := s.hub.etcd.Get(ctx, s.keys.view(ref))
-	if err != nil {
-		return fmt.Errorf("read view: %w", err)
-	}
-	own := func(ctx context.Context, obj runtime.Object) error {
-		if err := validate(ctx, obj); err != nil {
-			return &callerError{err}
-		}
-		return nil
-	}
-	if err := s.Interface.Delete(ctx, key, out, pre, own, nil, opts); err != nil {
-		return err
-	}
-	if len(resp.Kvs) == 0 {
-		return nil
-	}
-	st, _, err := openStamp(resp.Kvs[0].Value)
-	if err != nil || !st.bound() || st.orphaned() {
-		return nil // no record that we know of
-	}
-	m, uri, err := s.mountFor(ref.workspace, st.URI)
-	if err != nil {
-		return err
-	}
-	if err := writable(m); err != nil {
-		return err
-	}
-	_, err = m.Repo.DeleteRecord(ctx, uri.Key, atproto.Swap{CID: st.CID})
-	return err
 }
