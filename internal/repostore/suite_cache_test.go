@@ -1,0 +1,60 @@
+package repostore
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/apis/example"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/client-go/tools/cache"
+)
+
+// newDelegator puts the Cacher and its delegator in front of the Store, as
+// Decorator does.
+func (e *suiteEnv) newDelegator(t *testing.T) *cacher.CacheDelegator {
+	c, err := cacher.NewCacherFromConfig(e.cacherConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	d := cacher.NewCacheDelegator(c, e.store)
+	t.Cleanup(func() {
+		d.Stop()
+		c.Stop()
+	})
+	return d
+}
+
+func (e *suiteEnv) cacherConfig() cacher.Config {
+	c := cacher.Config{
+		Storage: cacheStorage{e.store.Interface, e.hub}, Versioner: storage.APIObjectVersioner{}, GroupResource: podResource,
+		EventsHistoryWindow: cacher.DefaultEventFreshDuration, ResourcePrefix: podPrefix,
+		KeyFunc:      func(o runtime.Object) (string, error) { return storage.NamespaceKeyFunc(podPrefix, o) },
+		GetAttrsFunc: podAttrs, NewFunc: newPod, NewListFunc: newPodList, Codec: e.codec, Indexers: &cache.Indexers{}, Clock: cacheClock{},
+	}
+	if e.clusterScoped {
+		c.KeyFunc = func(o runtime.Object) (string, error) { return storage.NoNamespaceKeyFunc(podPrefix, o) }
+	}
+	if e.indexed {
+		c.IndexerFuncs = storage.IndexerFuncs{"spec.nodeName": func(o runtime.Object) string { return o.(*example.Pod).Spec.NodeName }}
+		c.Indexers = &cache.Indexers{
+			"f:spec.nodeName":      func(o any) ([]string, error) { return []string{o.(*example.Pod).Spec.NodeName}, nil },
+			"f:metadata.namespace": func(o any) ([]string, error) { return []string{o.(*example.Pod).Namespace}, nil },
+		}
+	}
+	return c
+}
+
+func podAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+	pod := obj.(*example.Pod)
+	return labels.Set(pod.Labels), fields.Set{
+		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace,
+		"spec.nodeName": pod.Spec.NodeName, "spec.restartPolicy": string(pod.Spec.RestartPolicy), "status.phase": string(pod.Status.Phase),
+	}, nil
+}
