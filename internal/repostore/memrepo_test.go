@@ -148,9 +148,6 @@ func (r *memRepo) value(key atproto.Key) map[string]any {
 // commitLocked writes a record (nil bytes: deletes it) and announces it.
 func (r *memRepo) commitLocked(by string, key atproto.Key, b []byte, cid string, late bool) *atproto.Commit {
 	c := memCommit{since: r.headLocked(), key: key, cid: cid, bytes: b, by: by, late: late}
-	if len(r.log) == 0 {
-		c.since = ""
-	}
 	action := "update"
 	switch _, there := r.records[key]; {
 	case b == nil:

@@ -85,7 +85,9 @@ func (p *progress) add(e events.Event, now time.Time, wanted func(collection str
 		c.open[key] = true
 		p.rememberLocked(key, op.CID, e.Rev)
 	}
-	if p.last != "" && e.Since != "" && e.Since != p.last && e.Rev > p.last {
+	// All before is in line, or in the views already: also what the comparison
+	// after a gap found, so that the loss of the first event after it is noticed.
+	if before := max(p.last, p.known); before != "" && e.Since != "" && e.Since != before && e.Rev > before {
 		p.openGapLocked("an event was missed before rev " + e.Rev)
 	}
 	// A late or repeated event is still a hint, but moves nothing.
