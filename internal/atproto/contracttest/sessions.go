@@ -1,10 +1,7 @@
 package contracttest
 
 import (
-	"context"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
@@ -59,97 +56,23 @@ var sessionCases = []testCase{
 		_, err := c.PutRecord(t.Context(), key(t), value("A"), absent)
 		wantErr(t, err, atproto.ErrUnauthorized)
 	}},
-	// A token that the PDS doesn't take is replaced once for all callers, and
-	// their writes go through.
 	{"RefusedTokenIsRenewedOnce", func(t *testing.T, e *env) {
+		e.renewedOnce(t, func(token string) string { return token + "x" })
+	}},
+	{"AppPasswordsWrite", func(t *testing.T, e *env) {
 		a := e.accounts[alice]
-		cfg := e.config(a.DID)
-		inner, err := atproto.NewPasswordAuth(cfg, atproto.Credentials{Identifier: a.DID, Password: a.Password})
+		var app struct{ Password string }
+		if status := e.post(t, "com.atproto.server.createAppPassword", e.session(t, alice), map[string]any{"name": "contract"}, &app); status != http.StatusOK {
+			t.Fatalf("createAppPassword: HTTP %d", status)
+		}
+		c, err := atproto.Login(t.Context(), e.URL, atproto.Credentials{Identifier: a.DID, Password: app.Password}, e.loginOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
-		spoiled := &spoiledOnce{Auth: inner}
-		cfg.Auth = spoiled
-		c, err := atproto.NewClient(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var wg sync.WaitGroup
-		for i := range 10 {
-			wg.Go(func() {
-				if _, err := c.PutRecord(t.Context(), key(t, string(rune('a'+i))), value("A"), absent); err != nil {
-					t.Errorf("put: %v", err)
-				}
-			})
-		}
-		wg.Wait()
-		if n := len(spoiled.renewed()); n != 1 {
-			t.Errorf("%d generations were renewed, want 1", n)
+		k := key(t)
+		put := mustPut(t, c, k, "A", absent)
+		if _, err := c.DeleteRecord(t.Context(), k, atproto.Swap{CID: put.CID}); err != nil {
+			t.Error(err)
 		}
 	}},
-}
-
-// withToken makes a client that always sends this token.
-func (e *env) withToken(t *testing.T, name, token string) *atproto.Client {
-	t.Helper()
-	cfg := e.config(e.accounts[name].DID)
-	cfg.Auth = fixedToken(token)
-	c, err := atproto.NewClient(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// fixedToken is an Auth that can't be renewed.
-type fixedToken string
-
-// Authorize implements atproto.Auth.
-func (f fixedToken) Authorize(_ context.Context, req *http.Request) (uint64, error) {
-	req.Header.Set("Authorization", "Bearer "+string(f))
-	return 1, nil
-}
-
-// Renew implements atproto.Auth.
-func (f fixedToken) Renew(context.Context, uint64) error { return nil }
-
-// spoiledOnce spoils the token of the first generation.
-type spoiledOnce struct {
-	atproto.Auth
-	first atomic.Uint64
-
-	mu   sync.Mutex
-	gens map[uint64]bool
-}
-
-// Authorize implements atproto.Auth.
-func (s *spoiledOnce) Authorize(ctx context.Context, req *http.Request) (uint64, error) {
-	gen, err := s.Auth.Authorize(ctx, req)
-	if err != nil {
-		return 0, err
-	}
-	s.first.CompareAndSwap(0, gen)
-	if gen == s.first.Load() {
-		req.Header.Set("Authorization", req.Header.Get("Authorization")+"x")
-	}
-	return gen, nil
-}
-
-// Renew implements atproto.Auth.
-func (s *spoiledOnce) Renew(ctx context.Context, gen uint64) error {
-	if gen != 0 {
-		s.mu.Lock()
-		if s.gens == nil {
-			s.gens = map[uint64]bool{}
-		}
-		s.gens[gen] = true
-		s.mu.Unlock()
-	}
-	return s.Auth.Renew(ctx, gen)
-}
-
-func (s *spoiledOnce) renewed() map[uint64]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.gens
 }
