@@ -6,11 +6,18 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"socialweb.computer/infra-apiserver/internal/repostore"
 )
 
 // clustersDoor marks the context of a request that came by
 // /clusters/<workspace>/….
 type clustersDoor struct{}
+
+// throughDoor is the context of a request that came by the door of ws.
+func throughDoor(ctx context.Context, ws string) context.Context {
+	return context.WithValue(repostore.WithWorkspace(ctx, ws), clustersDoor{}, true)
+}
 
 // doorAuthorizer keeps the door /clusters/<workspace>/… shut for everybody but
 // the server itself, unless it is open. What else a request needs is the inner

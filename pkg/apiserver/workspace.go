@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -33,7 +32,7 @@ func withWorkspace(next http.Handler, codecs runtime.NegotiatedSerializer) http.
 			responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Version: "v1"}, w, r)
 			return
 		}
-		r2 := r.Clone(context.WithValue(repostore.WithWorkspace(r.Context(), ws), clustersDoor{}, true))
+		r2 := r.Clone(throughDoor(r.Context(), ws))
 		r2.URL.Path, r2.URL.RawPath = inner.Path, inner.RawPath
 		next.ServeHTTP(w, r2)
 	})
