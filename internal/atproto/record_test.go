@@ -1,16 +1,9 @@
 package atproto
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"testing"
-
-	"github.com/bluesky-social/indigo/atproto/atdata"
 
 	"socialweb.computer/infra-apiserver/internal/atproto/internal/cartest"
 	"socialweb.computer/infra-apiserver/internal/atproto/recordcid"
@@ -110,49 +103,6 @@ func TestInvalidRecordsExist(t *testing.T) {
 	check("export", all[testKey], err)
 }
 
-// Brackets without end exist and have no value; they cost nothing to refuse.
-func TestDeepRecordsAreNotDecoded(t *testing.T) {
-	deep := slices.Concat([]byte{0xa1, 0x61, 'a'}, bytes.Repeat([]byte{0x81}, 900_000), []byte{0x80})
-	if rec := decodeBlock("cid", deep); rec.Value != nil || rec.CID != "cid" {
-		t.Errorf("%+v", rec)
-	}
-	if _, ok := decodeJSON(recordOutput{Value: bytes.Repeat([]byte{'['}, 900_000)}); ok {
-		t.Error("decoded")
-	}
-	for text, want := range map[string]bool{
-		`{"a":"[[[\\\"[[["}`: true, strings.Repeat("[", maxReadDepth) + strings.Repeat("]", maxReadDepth): true,
-		strings.Repeat("[", maxReadDepth+1): false, `{"a":"` + strings.Repeat("[", 1000) + `"}`: true,
-		strings.Repeat("[]", 1000): true, `"\`: true, ``: true,
-	} {
-		if shallowJSON([]byte(text)) != want {
-			t.Errorf("%.40s: %v", text, !want)
-		}
-	}
-	// As deep as may be written can be read.
-	v := testValue("A")
-	inner := v
-	for range maxDepth - 1 {
-		next := map[string]any{}
-		inner["d"] = next
-		inner = next
-	}
-	if err := CheckRecord(v); err != nil {
-		t.Fatal(err)
-	}
-	b, err := atdata.MarshalCBOR(v)
-	if err != nil || decodeBlock("cid", b).Value == nil {
-		t.Errorf("%v", err)
-	}
-	j, err := json.Marshal(output(t, testKey, v, ""))
-	var out recordOutput
-	if err != nil || json.Unmarshal(j, &out) != nil {
-		t.Fatal(err)
-	}
-	if _, ok := decodeJSON(out); !ok {
-		t.Error("not decoded")
-	}
-}
-
 func TestCouldNotLocateIsExplained(t *testing.T) {
 	p := newRepoPDS(t, one("A"))
 	c := p.client(t)
@@ -181,91 +131,6 @@ func TestCouldNotLocateIsExplained(t *testing.T) {
 	p.say(latestMethod, 503, nil)
 	if _, err := c.GetRecord(t.Context(), testKey); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRecordNotFound) {
 		t.Errorf("no explanation: %v", err)
-	}
-}
-
-func TestProofsAreVerified(t *testing.T) {
-	p := newRepoPDS(t, one("A"))
-	c := p.client(t)
-	rec, at, err := c.ProveRecord(t.Context(), testKey)
-	if err != nil || rec.Value["description"] != "A" || at.CID != p.built.Root.String() || at.Rev != "3kabcdefghi22" {
-		t.Fatalf("%+v at %v, %v", rec, at, err)
-	}
-	if rec, _, err := c.ProveRecord(t.Context(), Key{testKey.Collection, "b"}); err != nil || rec != nil {
-		t.Errorf("absence: %+v, %v", rec, err)
-	}
-	other := one("A")
-	other.DID = "did:plc:other"
-	without := func(drop string) []byte {
-		return p.built.CAR(t, func(b cartest.Block) bool { return b.CID.String() != drop })
-	}
-	for name, b := range map[string][]byte{
-		"other key":     one("A").Build(t).CAR(t, nil),
-		"other account": other.Build(t).CAR(t, nil),
-		"no commit":     without(p.built.Root.String()),
-		"no tree":       without(p.built.Data.String()),
-		"no record":     without(rec.CID),
-		"cut":           p.built.CAR(t, nil)[:100],
-		"empty":         {},
-	} {
-		p.sayCAR(proveMethod, b)
-		if rec, _, err := c.ProveRecord(t.Context(), testKey); !errors.Is(err, ErrBadData) || rec != nil {
-			t.Errorf("%s: %+v, %v", name, rec, err)
-		}
-	}
-}
-
-// The reference PDS reads without a snapshot while it writes: an incomplete
-// answer is asked for again.
-func TestIncompleteCARsAreFetchedAgain(t *testing.T) {
-	p := newRepoPDS(t, one("A"))
-	c := p.client(t)
-	whole := p.built.CAR(t, nil)
-	cut := p.built.CAR(t, func(b cartest.Block) bool { return b.CID != p.built.Data })
-	for _, method := range []string{proveMethod, exportMethod} {
-		p.on(method, func(w http.ResponseWriter, _ *http.Request) {
-			if p.count(method) < 3 {
-				_, _ = w.Write(cut)
-				return
-			}
-			_, _ = w.Write(whole)
-		})
-	}
-	if rec, _, err := c.ProveRecord(t.Context(), testKey); err != nil || rec == nil {
-		t.Errorf("prove: %+v, %v", rec, err)
-	}
-	if all, _, err := c.Export(t.Context(), []string{testKey.Collection}); err != nil || len(all) != 1 {
-		t.Errorf("export: %+v, %v", all, err)
-	}
-	p.sayCAR(exportMethod, cut)
-	if _, _, err := c.Export(t.Context(), []string{testKey.Collection}); !errors.Is(err, ErrIncomplete) {
-		t.Errorf("never whole: %v", err)
-	}
-	if n := p.count(exportMethod); n != 3+carAttempts {
-		t.Errorf("%d exports", n)
-	}
-}
-
-func TestExportTakesItsCollectionsAlone(t *testing.T) {
-	r := cartest.Repo{Records: map[string]map[string]any{}}
-	for i := range 50 {
-		for _, collection := range []string{"a.b.one", "a.b.two", "a.b.oneandmore"} {
-			r.Records[fmt.Sprintf("%s/r%d", collection, i)] = map[string]any{"$type": collection, "n": int64(i)}
-		}
-	}
-	p := newRepoPDS(t, r)
-	all, at, err := p.client(t).Export(t.Context(), []string{"a.b.one", "a.b.none"})
-	if err != nil || len(all) != 50 || at.CID != p.built.Root.String() {
-		t.Fatalf("%d records at %v, %v", len(all), at, err)
-	}
-	for k, rec := range all {
-		if k.Collection != "a.b.one" || rec.Value["$type"] != "a.b.one" || rec.CID != p.built.CIDs[k.Path()].String() {
-			t.Errorf("%v: %+v", k, rec)
-		}
-	}
-	c := p.fakePDS.client(t, func(cfg *Config) { cfg.Keys, cfg.MaxExportBytes = oneKey{p.built.Public}, 1000 })
-	if _, _, err := c.Export(t.Context(), []string{"a.b.one"}); !errors.Is(err, ErrBadData) {
-		t.Errorf("over the size limit: %v", err)
 	}
 }
 
@@ -315,42 +180,4 @@ func TestListPages(t *testing.T) {
 	if _, _, err := c.ListRecords(t.Context(), "no nsid", "", 0); !errors.Is(err, ErrInvalidRecord) {
 		t.Errorf("%v", err)
 	}
-}
-
-func TestProbeSwap(t *testing.T) {
-	f := newFakePDS(t)
-	c := f.client(t, nil)
-	probe := func(want bool, wantErr error) {
-		t.Helper()
-		got, err := ProbeSwap(t.Context(), c, testKey.Collection)
-		if got != want || !errors.Is(err, wantErr) {
-			t.Errorf("%v, %v; want %v, %v", got, err, want, wantErr)
-		}
-	}
-	f.say(putMethod, 400, xrpcError("InvalidSwap", "Record was at null"))
-	probe(true, nil)
-	f.say(putMethod, 401, xrpcError("AuthMissing", ""))
-	probe(false, ErrUnauthorized)
-	if n := f.count("com.atproto.repo.deleteRecord"); n != 0 {
-		t.Errorf("%d deletes where nothing was written", n)
-	}
-	var rkey, deleted string
-	take := func(rkey *string, answer map[string]any) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			var in putRecordInput
-			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-				t.Error(err)
-			}
-			*rkey = in.RKey
-			reply(w, 200, answer)
-		}
-	}
-	f.on(putMethod, take(&rkey, map[string]any{"cid": someCID}))
-	f.on("com.atproto.repo.deleteRecord", take(&deleted, map[string]any{}))
-	probe(false, nil)
-	if rkey == "" || rkey != deleted {
-		t.Errorf("put %q, deleted %q", rkey, deleted)
-	}
-	f.say("com.atproto.repo.deleteRecord", 500, nil)
-	probe(false, ErrUnknownOutcome)
 }

@@ -91,69 +91,6 @@ func TestFirehoseReconnectsAtItsCursor(t *testing.T) {
 	h.want(t, Commit, b.Rev) // no Gap: nothing was missed
 }
 
-func TestFirehoseGaps(t *testing.T) {
-	for name, tc := range map[string]struct {
-		spoil  func(*comatproto.SyncSubscribeRepos_Commit)
-		reason string
-	}{
-		"since": {func(c *comatproto.SyncSubscribeRepos_Commit) {
-			other := "3kaaaaaaaaa22"
-			c.Since = &other
-		}, "missing"},
-		"no since": {func(c *comatproto.SyncSubscribeRepos_Commit) { c.Since = nil }, "missing"},
-		"too big":  {func(c *comatproto.SyncSubscribeRepos_Commit) { c.TooBig = true }, "too big"},
-		"no blocks": {func(c *comatproto.SyncSubscribeRepos_Commit) {
-			c.Blocks = nil
-		}, "verify"},
-		"other commit": {func(c *comatproto.SyncSubscribeRepos_Commit) {
-			c.Commit = *c.PrevData
-		}, "verify"},
-		"wrong op": {func(c *comatproto.SyncSubscribeRepos_Commit) {
-			c.Ops[0].Cid = c.PrevData
-		}, "verify"},
-		"hidden op": {func(c *comatproto.SyncSubscribeRepos_Commit) {
-			c.Ops = nil
-		}, "verify"},
-		"other prevData": {func(c *comatproto.SyncSubscribeRepos_Commit) {
-			link := c.Commit
-			c.PrevData = &link
-		}, "verify"},
-		"other account": {func(c *comatproto.SyncSubscribeRepos_Commit) {
-			stranger := newAccount(t)
-			stranger.commit(1, "a", "A")
-			c.Blocks = stranger.prev.CAR(t, nil)
-		}, "verify"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newFirehose(t, 0, nil)
-			c := h.stream.next(t)
-			h.want(t, Gap, "")
-			a := h.acct.commit(1, "a", "A")
-			h.sendCommit(t, c, a)
-			h.want(t, Commit, a.Rev)
-			b := h.acct.commit(2, "b", "B")
-			tc.spoil(b)
-			h.sendCommit(t, c, b)
-			if e := h.want(t, Gap, b.Rev); !strings.Contains(e.Reason, tc.reason) {
-				t.Errorf("reason %q", e.Reason)
-			}
-			// After a Gap the chain goes on from its rev.
-			d := h.acct.commit(3, "d", "D")
-			h.sendCommit(t, c, d)
-			h.want(t, Commit, d.Rev)
-		})
-	}
-}
-
-func TestFirehoseSignature(t *testing.T) {
-	h := newFirehose(t, 0, func(o *FirehoseOptions) { o.Keys = newAccount(t) })
-	c := h.stream.next(t)
-	h.want(t, Gap, "")
-	a := h.acct.commit(1, "a", "A")
-	h.sendCommit(t, c, a)
-	h.want(t, Gap, a.Rev)
-}
-
 // hungKeys never finds a key.
 type hungKeys struct{}
 
@@ -275,52 +212,6 @@ func TestFirehoseSettlesAfterAConnectionWithoutCursor(t *testing.T) {
 	}
 	clk.Step(settleAfter)
 	h.want(t, Gap, "")
-}
-
-func TestCatchUp(t *testing.T) {
-	h := newFirehose(t, 5, nil)
-	main := h.stream.next(t)
-	h.want(t, Gap, "")
-	a, b := h.acct.commit(6, "a", "A"), h.acct.commit(7, "b", "B")
-	done := make(chan error, 1)
-	go func() { done <- h.CatchUp(context.Background(), testDID, b.Rev) }()
-	second := h.stream.next(t)
-	if second.query != "cursor=5" {
-		t.Errorf("the second connection asks for %q", second.query)
-	}
-	h.sendCommit(t, second, a)
-	h.sendCommit(t, second, b)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	h.want(t, Commit, a.Rev)
-	h.want(t, Commit, b.Rev)
-	// The main connection brings them later; and whatever follows, once.
-	h.sendCommit(t, main, a)
-	h.sendCommit(t, main, b)
-	d := h.acct.commit(8, "d", "D")
-	h.sendCommit(t, main, d)
-	h.want(t, Commit, d.Rev)
-
-	// The main connection may be first.
-	e := h.acct.commit(9, "e", "E")
-	go func() { done <- h.CatchUp(context.Background(), testDID, e.Rev) }()
-	h.stream.next(t)
-	h.sendCommit(t, main, e)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	h.want(t, Commit, e.Rev)
-
-	// It ends with its context, and is nothing to do when the rev was seen.
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := h.CatchUp(ctx, testDID, "3zzzzzzzzzz22"); err == nil {
-		t.Error("caught up with what never came")
-	}
-	if err := h.CatchUp(ctx, testDID, e.Rev); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestNewFirehoseRefusesABadURL(t *testing.T) {
