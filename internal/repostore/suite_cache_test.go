@@ -3,6 +3,7 @@ package repostore
 import (
 	"context"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -10,8 +11,16 @@ import (
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/apiserver/pkg/storage/cacher/consistency"
 	"k8s.io/client-go/tools/cache"
 )
+
+func init() {
+	// The Cacher's own check, KUBE_WATCHCACHE_CONSISTENCY_CHECKER: a cache that
+	// differs from etcd ends the tests. It runs every 5 minutes otherwise.
+	consistency.PanicOnCacheInconsistency = true
+	consistency.CheckPeriod = 50 * time.Millisecond
+}
 
 // newDelegator puts the Cacher and its delegator in front of the Store, as
 // Decorator does.

@@ -25,7 +25,7 @@ func storeCases() []suiteCase {
 		{function: "RunTestCreate", run: func(ctx context.Context, t *testing.T, r suiteRun) { st.RunTestCreate(ctx, t, r.s, r.stored) }},
 		{function: "RunTestCreateWithTTL", notRaw: noTTL, notCached: noTTL},
 		{function: "RunTestCreateWithKeyExist", run: plain(st.RunTestCreateWithKeyExist)},
-		{function: "RunTestGet", run: func(ctx context.Context, t *testing.T, r suiteRun) { st.RunTestGet(ctx, t, withoutTTL{r.s}) }},
+		{function: "RunTestGet", note: "one of its updates asks for a ttl, of an object that is read at once: left out", run: func(ctx context.Context, t *testing.T, r suiteRun) { st.RunTestGet(ctx, t, withoutTTL{r.s}) }},
 		{function: "RunTestUnconditionalDelete", run: plain(st.RunTestUnconditionalDelete)},
 		{function: "RunTestConditionalDelete", run: plain(st.RunTestConditionalDelete)},
 		{function: "RunTestDeleteWithSuggestion", run: plain(st.RunTestDeleteWithSuggestion)},
@@ -56,7 +56,7 @@ func storeCases() []suiteCase {
 			run: func(ctx context.Context, t *testing.T, r suiteRun) {
 				st.RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError(ctx, t, r.s)
 			}},
-		{function: "RunTestList", run: func(ctx context.Context, t *testing.T, r suiteRun) {
+		{function: "RunTestList", note: "upstream leaves two of its rows out behind a cache", run: func(ctx context.Context, t *testing.T, r suiteRun) {
 			st.RunTestList(ctx, t, r.s, r.compact, r.cached, r.lists)
 		}},
 		{function: "RunTestConsistentList", run: func(ctx context.Context, t *testing.T, r suiteRun) {

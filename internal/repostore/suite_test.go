@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher/metrics"
+	"k8s.io/component-base/metrics/testutil"
 )
 
 // suiteCase is one function of the upstream storage suite,
@@ -19,6 +21,8 @@ type suiteCase struct {
 	run     func(ctx context.Context, t *testing.T, r suiteRun)
 	// notRaw and notCached say why the case can't apply to that half.
 	notRaw, notCached string
+	// note says what is particular about it.
+	note string
 }
 
 // suiteRun is one run of a case.
@@ -58,6 +62,10 @@ func TestStorageSuiteCached(t *testing.T) {
 		if c.notCached == "" {
 			t.Run(c.name(), func(t *testing.T) { c.do(t, true) })
 		}
+	}
+	checks, err := testutil.GetCounterMetricValue(metrics.StorageConsistencyCheckTotal.WithLabelValues("", podResource.Resource, "success"))
+	if err != nil || checks == 0 {
+		t.Errorf("the Cacher's consistency check passed %v times (%v), want some", checks, err)
 	}
 }
 
