@@ -156,14 +156,21 @@ func (p *progress) done(t task) {
 }
 
 // compared says that the whole repository was compared at rev: all before is
-// ingested. g is the gap that was open before; one that opened meanwhile stays.
-func (p *progress) compared(rev string, g gap) {
+// ingested, but for the busy records, which are put in line. g is the gap that was
+// open before; one that opened meanwhile stays.
+func (p *progress) compared(rev string, g gap, busy []atproto.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.gap == g {
 		p.gap.reason = ""
 	}
-	if p.known < rev {
+	if len(busy) > 0 {
+		c := &commit{rev: rev, open: map[atproto.Key]bool{}}
+		for _, key := range busy {
+			c.open[key] = true
+		}
+		p.pending = append([]*commit{c}, p.pending...)
+	} else if p.known < rev {
 		p.setKnownLocked(rev)
 	}
 	p.advanceLocked()

@@ -24,10 +24,11 @@ func (m *mount) resync(ctx context.Context, rev string) error {
 		return nil
 	}
 	_, g := m.progress.tasks()
-	return m.compareLocked(ctx, g, rev)
+	return m.compareLocked(ctx, g, rev, true)
 }
 
-// compare closes a gap.
+// compare closes a gap. A record that another write holds is left in line: the
+// rest of the repository doesn't wait for it.
 func (m *mount) compare(ctx context.Context, g gap) error {
 	if err := m.syncing.take(ctx); err != nil {
 		return err
@@ -38,14 +39,15 @@ func (m *mount) compare(ctx context.Context, g gap) error {
 	if err != nil {
 		return err
 	}
-	return m.compareLocked(ctx, g, head.Rev)
+	return m.compareLocked(ctx, g, head.Rev, false)
 }
 
 // compareLocked finds every record whose view shows something else, and ingests
 // it. The views are read before the records (I4, I5); head was read before both, for
 // it is what the views have reached afterwards: a listing is no snapshot, but a
-// record that did not change since is in it exactly as it is.
-func (m *mount) compareLocked(ctx context.Context, g gap, head string) error {
+// record that did not change since is in it exactly as it is. With wait it returns
+// when all are ingested; else those that a write in flight holds stay in line.
+func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool) error {
 	stores := m.hub.allStores()
 	shown := map[atproto.Key]shownView{}
 	for _, s := range stores {
@@ -75,7 +77,8 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string) error {
 			return err
 		}
 	}
-	if err := m.ingestAll(ctx, todo); err != nil {
+	busy, err := m.ingestAll(ctx, todo, wait)
+	if err != nil {
 		return err
 	}
 	if m.progress.knownRev() == "" {
@@ -89,21 +92,31 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string) error {
 	if exported.Rev != "" {
 		reached = exported.Rev // what the views show now, whatever the head was
 	}
-	m.progress.compared(reached, g)
+	m.progress.compared(reached, g, busy)
 	m.answered(head, nil)
 	return nil
 }
 
-func (m *mount) ingestAll(ctx context.Context, keys []atproto.Key) error {
+// ingestAll ingests many records, and returns those that are busy where it does
+// not wait for them.
+func (m *mount) ingestAll(ctx context.Context, keys []atproto.Key, wait bool) (busy []atproto.Key, err error) {
+	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for _, key := range keys {
 		g.Go(func() error {
-			s := m.hub.storeFor(key.Collection)
-			return s.ingest(ctx, m, key, ingestOptions{wait: true})
+			err := m.hub.storeFor(key.Collection).ingest(ctx, m, key, ingestOptions{wait: wait})
+			if errors.Is(err, ErrBusy) && !wait {
+				mu.Lock()
+				defer mu.Unlock()
+				busy = append(busy, key)
+				return nil
+			}
+			return err
 		})
 	}
-	return g.Wait()
+	err = g.Wait()
+	return busy, err
 }
 
 // smallRepo is up to how many views a listing is cheaper than an export.
