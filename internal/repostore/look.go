@@ -16,6 +16,7 @@ type snapshot struct {
 	identity   *identity
 	tombstones []*intent
 	fence      int64
+	deleted    rev   // the fence's value: when a view of the repository was last deleted
 	head       int64 // etcd's revision
 }
 
@@ -59,7 +60,7 @@ func (s *Store) lookForIngest(ctx context.Context, ref objectRef, uri recordURI)
 		return snapshot{}, err
 	}
 	if kvs := found(resp, 2); len(kvs) == 1 {
-		sn.fence = kvs[0].ModRevision
+		sn.fence, sn.deleted = kvs[0].ModRevision, string(kvs[0].Value)
 	}
 	if kvs := found(resp, 3); len(kvs) == 1 {
 		if sn.identity, err = decodeIdentity(kvs[0].Value); err != nil {

@@ -115,6 +115,13 @@ func (r *memRepo) history() []memCommit {
 	return append([]memCommit(nil), r.log...)
 }
 
+// commits is how many there are.
+func (r *memRepo) commits() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.log)
+}
+
 // head is the newest rev.
 func (r *memRepo) head() string {
 	r.mu.Lock()

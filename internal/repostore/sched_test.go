@@ -25,13 +25,15 @@ import (
 // the bubble's: it stands still until the scheduler lets it pass.
 type sched struct {
 	choices *choices
-	views   string // the etcd prefix of this schedule's views
+	views   string     // the etcd prefix of this schedule's views
+	commits func() int // of the repository
 
 	mu      sync.Mutex // guards what follows
 	parked  []*parkedAt
 	arrived int
 	last    string // the actor that went last
-	steps   int    // things done by actors that do not just retry
+	changes int    // of the world: a retry before the next one would find nothing new
+	idle    int    // times in a row that time had to pass
 	history []viewChange
 	trace   []string
 }
@@ -42,7 +44,7 @@ type parkedAt struct {
 	replica      *schedReplica
 	key          string
 	order        int
-	pausedAt     int         // steps when it paused; -1: it doesn't pause
+	pausedAt     int         // changes when it paused; -1: it doesn't pause
 	ready        func() bool // nil: always
 	resume       chan struct{}
 }
@@ -95,7 +97,7 @@ func (s *sched) park(r *schedReplica, actor, point string, ready func() bool) {
 	p := &parkedAt{actor: actor, point: point, replica: r, pausedAt: -1, ready: ready, resume: make(chan struct{})}
 	s.mu.Lock()
 	if point == "pause" {
-		p.pausedAt = s.steps
+		p.pausedAt = s.changesLocked()
 	}
 	p.order = s.arrived
 	s.arrived++
@@ -107,14 +109,18 @@ func (s *sched) park(r *schedReplica, actor, point string, ready func() bool) {
 	}
 }
 
+// changesLocked counts what happened in the world.
+func (s *sched) changesLocked() int { return s.changes + s.commits() }
+
 // eligible are the parked goroutines that may go on, the one that went last
 // first: choice 0 is to stay with it.
 func (s *sched) eligible() []*parkedAt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*parkedAt
+	now := s.changesLocked()
 	for _, p := range s.parked {
-		if p.pausedAt >= s.steps || p.ready != nil && !p.ready() {
+		if p.pausedAt >= now || p.ready != nil && !p.ready() {
 			continue // retrying before anything else happened would change nothing
 		}
 		out = append(out, p)
@@ -138,7 +144,6 @@ func (s *sched) step(p *parkedAt) {
 	s.mu.Lock()
 	s.parked = slices.DeleteFunc(s.parked, func(q *parkedAt) bool { return q == p })
 	if p.pausedAt < 0 {
-		s.steps++
 		s.last = p.actor
 		s.trace = append(s.trace, p.replica.name+" "+p.actor+": "+p.point)
 	}
@@ -151,7 +156,7 @@ func (s *sched) note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trace = append(s.trace, fmt.Sprintf(format, args...))
-	s.steps++
+	s.changes++
 }
 
 // pass lets time pass.
@@ -186,6 +191,9 @@ func (s *sched) recordViews(by string, revision int64, ops []clientv3.Op) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, op := range ops {
+		if !op.IsGet() {
+			s.changes++
+		}
 		name, ok := strings.CutPrefix(string(op.KeyBytes()), s.views)
 		if !ok || op.IsGet() {
 			continue

@@ -33,7 +33,7 @@ type schedOp struct {
 // moment is a point in both histories.
 type moment struct{ commits, states int }
 
-func (s *schedule) now() moment { return moment{len(s.repo.history()), s.states()} }
+func (s *schedule) now() moment { return moment{s.repo.commits(), s.states()} }
 
 func (o *schedOp) String() string {
 	return fmt.Sprintf("%s %s pre=%d done=%v err=%v", o.id, o.kind, o.pre, o.done, o.err)

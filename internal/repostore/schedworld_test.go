@@ -74,7 +74,7 @@ func (e *scheduler) run(p plan, c *choices) (found, trace []string) {
 		if p.finalizer {
 			w.mapper.finalizer = "test/hold"
 		}
-		s := &schedule{world: w, sched: &sched{views: schedPrefix + "/views" + testPrefix + "/" + ws + "/"}, plan: p, faults: p.faults}
+		s := &schedule{world: w, sched: &sched{views: schedPrefix + "/views" + testPrefix + "/" + ws + "/", commits: w.repo.commits}, plan: p, faults: p.faults}
 		w.repo.hook = s.pds
 		s.client = &schedReplica{replica: &replica{name: "-"}, sched: s.sched}
 		s.play(c)
@@ -177,7 +177,7 @@ func (s *schedule) play(c *choices) {
 
 // next does one thing.
 func (s *schedule) next(stay int) {
-	c := s.choices
+	c, before := s.choices, s.changesLocked()
 	switch what := c.pick(32); {
 	case what == 31 && s.plan.crashes > 0:
 		s.plan.crashes--
@@ -198,11 +198,16 @@ func (s *schedule) next(stay int) {
 	all := s.eligible()
 	switch {
 	case len(all) == 0:
-		s.pass(schedTerm / 3)
+		s.idle++
+		s.pass([]time.Duration{10 * time.Millisecond, time.Second, schedTerm / 2}[min(s.idle-1, 2)])
+		return
 	case stay > 0 && c.pick(4) > 0:
 		s.step(all[0])
 	default:
 		s.step(all[c.pick(len(all))])
+	}
+	if s.changesLocked() != before {
+		s.idle = 0
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 //	record is the base, live  nothing to ingest, unless an event says otherwise
 //	else, live                wait
 //	expired                   roll forward if the commit stream shows the target
-//	                          after the view's rev, else drop the intent
+//	                          in this object's time, else drop the intent
 func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordURI, sn snapshot, rec *atproto.Record, rev string, o ingestOptions) error {
 	it := sn.intent
 	cid := ""
@@ -36,9 +36,9 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 		return ErrBusy
 	}
 	// A delete whose record is absent has reached its target; a create whose record
-	// is absent has not.
-	at, shown := m.progress.evidence(uri.Key, it.Target, sn.stamp.Rev)
-	if !isTarget && (!shown || it.Op == opDelete) {
+	// is absent has not, or was deleted since: there is nothing to serve.
+	at, shown := m.progress.evidence(uri.Key, it.Target, sn.shownSince())
+	if !isTarget && (!shown || it.Op == opDelete || it.Op == opCreate && rec == nil) {
 		if _, err := s.dropIntent(ctx, ref, it, false); err != nil {
 			return err
 		}
@@ -60,6 +60,15 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 		return err
 	}
 	return errMoved
+}
+
+// shownSince is the rev after which the record's history is this object's: what
+// the stream showed before belongs to an object that had the record earlier.
+func (sn snapshot) shownSince() rev {
+	if sn.there() {
+		return sn.stamp.Rev
+	}
+	return sn.deleted
 }
 
 // applyIntent makes the view what the intent's write meant, at the rev at which
