@@ -65,7 +65,7 @@ func TestS1PrivateUpdateUnderAnIntent(t *testing.T) {
 	w1 := start(func() (*widget, error) { return a.update(a.ctx(), "o", "", public("new", "w1")) })
 	put.reached(t)
 	w2 := start(func() (*widget, error) { return b.label(b.ctx(), "o", "w2") })
-	b.gates.passed(t, "update.retry", 3)
+	b.gates.passed(t, "pause", 3)
 	running(b, "the private update", w2)
 	put.release()
 	if r := ended(t, "the public update", w1); r.err != nil {
@@ -88,7 +88,7 @@ func TestS2PreconditionAroundTheIntent(t *testing.T) {
 		w1 := start(func() (*widget, error) { return a.update(a.ctx(), "o", obj.ResourceVersion, public("new", "w1")) })
 		put.reached(t)
 		w2 := start(func() (*widget, error) { return b.label(b.ctx(), "o", "w2") })
-		b.gates.passed(t, "update.retry", 3)
+		b.gates.passed(t, "pause", 3)
 		put.release()
 		if r := ended(t, "the update with a resourceVersion", w1); r.err != nil {
 			t.Fatal(r.err)
@@ -134,7 +134,7 @@ func TestS3SameBytes(t *testing.T) {
 		w2 := start(func() (*widget, error) { return b.update(b.ctx(), "o", "", public("same", "w2")) })
 		put.reached(t)
 		intent.release()
-		a.gates.passed(t, "update.retry", 2)
+		a.gates.passed(t, "pause", 2)
 		running(a, "the second writer", w1)
 		put.release()
 		for _, w := range []<-chan result{w1, w2} {

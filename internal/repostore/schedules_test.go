@@ -36,7 +36,7 @@ func TestSchedules(t *testing.T) {
 	}
 	n := *scheduleCount
 	if n == 0 {
-		n = 250
+		n = 400
 	}
 	e := newScheduler(t)
 	for _, p := range plans {
