@@ -1,0 +1,161 @@
+package cases
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/testdev"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// A bookmark has a kind, a version and a resourceVersion that goes on from where
+// the watch began; without being asked for, none comes (antrea-io/antrea#8123,
+// rancher/steve#1229). The cache sends one shortly before a watch times out.
+func TestBookmarks(t *testing.T) {
+	e := start(t, testdev.Options{})
+	e.create(t, "a")
+	list, err := e.infras.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, asked := range []bool{true, false} {
+		// Another kind is written to: the resourceVersion moves, and no event comes.
+		other := &v1alpha1.EphemeralInfra{ObjectMeta: metav1.ObjectMeta{GenerateName: "e-"}}
+		if _, err := e.Client.SocialwebV1alpha1().EphemeralInfras().Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		path := base + "/infras?watch=1&timeoutSeconds=12&resourceVersion=" + list.ResourceVersion + "&allowWatchBookmarks=" + strconv.FormatBool(asked)
+		bookmarks := 0
+		for _, ev := range e.watchAll(t, path) {
+			if ev.Type != string(watch.Bookmark) {
+				t.Errorf("event %s on a quiet server: %s", ev.Type, ev.Object)
+				continue
+			}
+			bookmarks++
+			var m metav1.PartialObjectMetadata
+			if err := json.Unmarshal(ev.Object, &m); err != nil {
+				t.Fatal(err)
+			}
+			if m.Kind != "Infra" || m.APIVersion != "socialweb.computer/v1alpha1" || number(t, m.ResourceVersion) <= number(t, list.ResourceVersion) {
+				t.Errorf("bookmark %s", ev.Object)
+			}
+			if _, ok := m.Annotations[metav1.InitialEventsAnnotationKey]; ok {
+				t.Errorf("an ordinary bookmark ends the initial events: %s", ev.Object)
+			}
+		}
+		if asked != (bookmarks > 0) {
+			t.Errorf("asked for: %t, %d bookmarks", asked, bookmarks)
+		}
+	}
+}
+
+// A watch that sends the state first ends it with the bookmark that says so.
+func TestWatchList(t *testing.T) {
+	e := start(t, testdev.Options{})
+	e.create(t, "a")
+	e.create(t, "b")
+	path := base + "/infras?watch=1&timeoutSeconds=2&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+	var kinds []string
+	for _, ev := range e.watchAll(t, path) {
+		var m metav1.PartialObjectMetadata
+		if err := json.Unmarshal(ev.Object, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+			kinds = append(kinds, "END")
+			break
+		}
+		kinds = append(kinds, ev.Type+" "+m.Name)
+	}
+	if len(kinds) != 3 || kinds[0] != "ADDED a" || kinds[1] != "ADDED b" || kinds[2] != "END" {
+		t.Errorf("events %v", kinds)
+	}
+}
+
+// DELETED carries the last object, whole, with the deletion's resourceVersion,
+// whether the API or the PDS deleted it.
+func TestDeletedEvent(t *testing.T) {
+	e := start(t, testdev.Options{})
+	for _, by := range []string{"api", "pds"} {
+		o := infra(by)
+		o.Labels = map[string]string{"l": "v"}
+		if _, err := e.infras.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		last := e.settled(t, by)
+		w, err := e.infras.Watch(t.Context(), metav1.ListOptions{ResourceVersion: last.ResourceVersion, FieldSelector: "metadata.name=" + by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if by == "api" {
+			err = e.infras.Delete(t.Context(), by, metav1.DeleteOptions{})
+		} else {
+			_, err = e.Repo.DeleteRecord(t.Context(), atproto.Key{Collection: collection, RKey: by}, atproto.Swap{Any: true})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev := <-w.ResultChan()
+		w.Stop()
+		got, ok := ev.Object.(*v1alpha1.Infra)
+		if ev.Type != watch.Deleted || !ok {
+			t.Fatalf("by %s: event %s %v", by, ev.Type, ev.Object)
+		}
+		if got.UID != last.UID || got.Labels["l"] != "v" || got.Spec.Description != "of "+by || len(got.Spec.Contracts) != 1 {
+			t.Errorf("by %s: %+v", by, got)
+		}
+		if number(t, got.ResourceVersion) <= number(t, last.ResourceVersion) {
+			t.Errorf("by %s: resourceVersion %s after %s", by, got.ResourceVersion, last.ResourceVersion)
+		}
+	}
+}
+
+// An idle watch lives until its timeout.
+func TestIdleWatchLives(t *testing.T) {
+	e := start(t, testdev.Options{})
+	if events := e.watchAll(t, base+"/infras?watch=1&timeoutSeconds=3"); len(events) != 0 {
+		t.Errorf("events %v", events)
+	}
+}
+
+// event of a watch, as it comes.
+type event struct {
+	Type   string
+	Object json.RawMessage
+}
+
+// watchAll reads a watch until the server ends it.
+func (e *env) watchAll(t *testing.T, path string) []event {
+	t.Helper()
+	resp := e.open(t.Context(), t, "GET", path, "")
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	if resp.StatusCode != 200 {
+		t.Fatalf("%s: %s", path, resp.Status)
+	}
+	var out []event
+	for d := json.NewDecoder(resp.Body); ; {
+		var ev event
+		switch err := d.Decode(&ev); {
+		case err == io.EOF:
+			return out
+		case err != nil:
+			t.Fatal(err)
+		}
+		out = append(out, ev)
+	}
+}
+
+func number(t *testing.T, rv string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(rv, 10, 64)
+	if err != nil {
+		t.Fatalf("resourceVersion %q: %v", rv, err)
+	}
+	return n
+}
