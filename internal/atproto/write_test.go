@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -56,6 +57,27 @@ func TestSwapInTheBody(t *testing.T) {
 		if got := string(body["swapRecord"]); got != tc.want {
 			t.Errorf("delete %+v sends swapRecord %q, want %q", tc.swap, got, tc.want)
 		}
+	}
+}
+
+// Scripts in a record don't grow on their way.
+func TestBodyIsNotEscapedForHTML(t *testing.T) {
+	f := newFakePDS(t)
+	var body string
+	f.on(putMethod, func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		body = string(b)
+		reply(w, 200, map[string]any{"uri": "at://x", "cid": someCID})
+	})
+	const script = "a && b <c >d"
+	if _, err := f.client(t, nil).PutRecord(t.Context(), testKey, testValue(script), Swap{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(body, `"`+script+`"`) || strings.HasSuffix(body, "\n") {
+		t.Errorf("%s", body)
 	}
 }
 

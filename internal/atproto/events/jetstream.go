@@ -103,6 +103,12 @@ func (j *Jetstream) session(ctx context.Context, dids []string) (received bool, 
 	if err != nil {
 		return false, err
 	}
+	if len(dids) > maxDIDsInURL {
+		if err := k.conn.WriteJSON(j.filter(dids)); err != nil {
+			k.close()
+			return false, fmt.Errorf("send the filter: %w", err)
+		}
+	}
 	// The watcher closes the connection when the filter changes, which ends the
 	// read below.
 	ctx, cancel := context.WithCancel(ctx)
@@ -138,12 +144,29 @@ func (j *Jetstream) session(ctx context.Context, dids []string) (received bool, 
 	}
 }
 
+// maxDIDsInURL is how many DIDs are named in the URL; more are sent in a message,
+// of which Jetstream takes 10,000.
+const maxDIDsInURL = 100
+
+// filter is Jetstream's options_update message, which it waits for after
+// requireHello.
+func (j *Jetstream) filter(dids []string) any {
+	return map[string]any{"type": "options_update", "payload": map[string]any{
+		"wantedCollections": j.o.Collections, "wantedDids": dids, "maxMessageSizeBytes": 0,
+	}}
+}
+
 // resume is the request for the next connection; missed tells whether events
 // may have been lost since the last one.
 func (j *Jetstream) resume(dids []string) (path string, missed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	q := url.Values{"wantedDids": dids, "wantedCollections": j.o.Collections}
+	q := url.Values{"wantedCollections": j.o.Collections}
+	if len(dids) > maxDIDsInURL {
+		q.Set("requireHello", "true") // the filter follows in a message
+	} else {
+		q["wantedDids"] = dids
+	}
 	if j.cursor > 0 {
 		q.Set("cursor", strconv.FormatInt(max(1, j.cursor-j.o.Overlap.Microseconds()), 10))
 	}

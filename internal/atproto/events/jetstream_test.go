@@ -100,3 +100,28 @@ func TestJetstreamAwayForLongIsAGap(t *testing.T) {
 	f.next(t)
 	r.want(t, Gap, "")
 }
+
+// Many DIDs don't fit in a URL.
+func TestJetstreamSendsALongFilter(t *testing.T) {
+	j, f := newJetstream(t, nil)
+	var dids []string
+	for i := range maxDIDsInURL + 1 {
+		dids = append(dids, fmt.Sprintf("did:plc:%024d", i))
+		j.Subscribe(dids[i], func(Event) {})
+	}
+	start(t, j)
+	c := f.next(t)
+	if q, err := url.ParseQuery(c.query); err != nil || q.Get("requireHello") != "true" || q["wantedDids"] != nil {
+		t.Errorf("the connection asks for %s", c.query)
+	}
+	var got struct {
+		Type    string
+		Payload struct{ WantedDids, WantedCollections []string }
+	}
+	if err := c.ReadJSON(&got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Type != "options_update" || !slices.Equal(got.Payload.WantedDids, dids) || !slices.Equal(got.Payload.WantedCollections, []string{testCollection}) {
+		t.Errorf("%+v", got)
+	}
+}
