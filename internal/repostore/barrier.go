@@ -65,27 +65,36 @@ type catcher interface {
 
 // reach returns when every change up to rev is in the views. It gives the event
 // source a moment, for an idle PDS announces late; then it fetches what is
-// missing: from the source, where comparing the repository would be dear and the
-// source can, else by comparing.
+// missing from the source, where the source can; and if that fails, or takes
+// longer than comparing the repository would, it compares.
 func (m *mount) reach(ctx context.Context, rev string, moment time.Duration) error {
 	streaming := m.Source != nil && m.Source.Connected()
 	if m.progress.reached(rev) || streaming && m.progress.wait(ctx, m.hub.clock, rev, moment) {
 		return nil
 	}
-	if c, ok := m.Source.(catcher); ok && streaming && m.big.Load() {
-		bounded, cancel := context.WithTimeout(ctx, catchUpWait)
-		err := c.CatchUp(bounded, m.Repo.DID(), rev)
-		cancel()
-		if err == nil && m.progress.wait(ctx, m.hub.clock, rev, catchUpWait) {
-			return nil
-		}
+	if c, ok := m.Source.(catcher); ok && streaming && m.catchUpFrom(ctx, c, rev) {
+		return nil
 	}
 	return m.resync(ctx, rev)
 }
 
-// catchUpWait is how long catching up, and the ingest of what it brought, may
-// take each before the repository is compared after all.
-const catchUpWait = time.Second
+// How long catching up may take before the repository is compared after all: a
+// listing of a small one takes some tens of milliseconds, an export of a big one
+// about a second. A stalled source costs as much on each consistent read.
+const (
+	catchUpSmall = 100 * time.Millisecond
+	catchUpBig   = time.Second
+)
+
+func (m *mount) catchUpFrom(ctx context.Context, c catcher, rev string) bool {
+	patience := catchUpSmall
+	if m.big.Load() {
+		patience = catchUpBig
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return c.CatchUp(ctx, m.Repo.DID(), rev) == nil && m.progress.wait(ctx, m.hub.clock, rev, patience)
+}
 
 // cacheStorage is what the Cacher reads from: the stock store, whose "current
 // resource version" is the barrier's. Its reflector's lists and watches touch no

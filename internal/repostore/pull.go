@@ -17,7 +17,7 @@ import (
 // last valid declaration.
 func (s *Store) pull(obj runtime.Object, st *stamp, rec *atproto.Record, rev string) error {
 	st.CID, st.Rev = rec.CID, rev
-	remainder, err := s.mapper.Decode(rec.Value, obj)
+	remainder, err := s.decodeRecord(rec, obj)
 	var invalid *InvalidRecordError
 	switch {
 	case errors.As(err, &invalid):
@@ -38,6 +38,15 @@ func (s *Store) pull(obj runtime.Object, st *stamp, rec *atproto.Record, rev str
 	}
 	st.Invalid = ""
 	return s.setRecordStatus(obj, *st, Pulled)
+}
+
+// decodeRecord sets obj's declaration. A record without a value exists, but its
+// bytes are not the atproto data model's.
+func (s *Store) decodeRecord(rec *atproto.Record, obj runtime.Object) (map[string]any, error) {
+	if rec.Value == nil {
+		return nil, &InvalidRecordError{Reason: "its content is not atproto data (a float, or nested too deep)"}
+	}
+	return s.mapper.Decode(rec.Value, obj)
 }
 
 func encodeRemainder(remainder map[string]any) (json.RawMessage, error) {
