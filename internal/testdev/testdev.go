@@ -33,6 +33,8 @@ type Options struct {
 	PDS *testpds.Server
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
+	// PDSAway tells that the PDS doesn't answer: Dev.Repo is nil then.
+	PDSAway bool
 }
 
 // Dev is a running dev.
@@ -117,6 +119,9 @@ func Start(t testing.TB, o Options) *Dev {
 		t.Fatalf("dev did not start within %s\n%s", startTimeout, d.Out)
 	}
 	d.connect(t)
+	if !o.PDSAway {
+		d.login(t)
+	}
 	return d
 }
 
@@ -138,6 +143,10 @@ func (d *Dev) connect(t testing.TB) {
 	if d.Client, err = versioned.NewForConfig(d.Config); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (d *Dev) login(t testing.TB) {
+	t.Helper()
 	password, err := os.ReadFile(d.PDS.PasswordFile)
 	if err != nil {
 		t.Fatal(err)
