@@ -7,8 +7,12 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/atproto/events"
 )
 
 // deleteCorrupt removes a view that can't be decoded, and its record with it:
@@ -30,7 +34,7 @@ func (s *Store) deleteCorrupt(ctx context.Context, ref objectRef, pre *storage.P
 }
 
 func (s *Store) deleteCorruptOnce(ctx context.Context, ref objectRef, pre *storage.Preconditions, validate storage.ValidateObjectFunc) (outcome, error) {
-	sn, err := s.lookCorrupt(ctx, ref)
+	sn, stamped, err := s.lookCorrupt(ctx, ref)
 	if err != nil {
 		return finished, err
 	}
@@ -46,6 +50,12 @@ func (s *Store) deleteCorruptOnce(ctx context.Context, ref objectRef, pre *stora
 	case sn.intent != nil: // nobody can settle it
 		_, err := s.dropIntent(ctx, ref, sn.intent, false)
 		return retryOr(err)
+	case !stamped:
+		done, err := s.deletePrivate(ctx, ref, sn, nil)
+		if done == finished && err == nil {
+			s.compareAll(ctx, ref.workspace)
+		}
+		return done, err
 	case !sn.stamp.bound(), sn.stamp.orphaned():
 		return s.deletePrivate(ctx, ref, sn, nil)
 	}
@@ -65,30 +75,62 @@ func (s *Store) deleteCorruptOnce(ctx context.Context, ref objectRef, pre *stora
 	return s.deleteRecord(ctx, ref, sn, nil)
 }
 
-// lookCorrupt reads the stamp of a view whose object can't be decoded. Without a
-// stamp nothing is known of a record: one that there is comes back as a new view.
-func (s *Store) lookCorrupt(ctx context.Context, ref objectRef) (snapshot, error) {
+// compareAll brings back what a view without a stamp may have hidden: nothing says
+// which record it was. What fails is tried again by the ingest loop.
+func (s *Store) compareAll(ctx context.Context, ws string) {
+	for _, m := range s.hub.mountsIn(ws) {
+		if m.Access == AccessNone {
+			continue
+		}
+		m.receive(events.Event{Kind: events.Gap, DID: m.Repo.DID(), Reason: "a damaged view was deleted"})
+		_, g := m.progress.tasks()
+		if err := m.compare(ctx, g); err != nil {
+			klog.FromContext(ctx).Error(err, "The records behind a damaged view are not read yet", "atprotorepo", klog.KRef(ws, m.Name))
+		}
+	}
+}
+
+// lookCorrupt reads the stamp, if there is one, of a view that can't be decoded.
+func (s *Store) lookCorrupt(ctx context.Context, ref objectRef) (out snapshot, stamped bool, err error) {
 	key := s.keys.view(ref)
 	resp, err := s.txn(ctx, "look", nil, []clientv3.Op{clientv3.OpGet(key), clientv3.OpGet(s.keys.intent(ref))})
 	if err != nil {
-		return snapshot{}, err
+		return snapshot{}, false, err
 	}
 	views, intents := resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs
 	if len(views) == 0 {
-		return snapshot{}, storage.NewKeyNotFoundError(key, 0)
+		return snapshot{}, false, storage.NewKeyNotFoundError(key, 0)
 	}
 	if _, err := s.decodeView(ctx, ref, views[0].Value, views[0].ModRevision); err == nil {
-		return snapshot{}, storage.NewInvalidObjError(key, "unsafe deletion is not allowed because the object is decodable from storage")
+		return snapshot{}, false, storage.NewInvalidObjError(key, "unsafe deletion is not allowed because the object is decodable from storage")
 	}
-	out := snapshot{head: resp.Header.Revision}
+	out.head = resp.Header.Revision
 	out.revision = views[0].ModRevision
 	if st, _, err := openStamp(views[0].Value); err == nil {
-		out.stamp = st
+		out.stamp, stamped = st, true
 	}
 	if len(intents) == 1 {
 		if out.intent, err = decodeIntent(intents[0].Value, intents[0].ModRevision); err != nil {
-			return snapshot{}, fmt.Errorf("intent of %s: %w", key, err)
+			return snapshot{}, false, fmt.Errorf("intent of %s: %w", key, err)
 		}
 	}
-	return out, nil
+	return out, stamped, nil
+}
+
+// corrupt marks an error of a stored value as the transformer marks its own.
+func (s *Store) corrupt(ctx context.Context, err error) error {
+	if unsafeDeletion() {
+		_, _, err = etcd3.WithCorruptObjErrorHandlingTransformer(unreadable{err: err}).TransformFromStorage(ctx, nil, nil)
+	}
+	return err
+}
+
+// unreadable is a transformer that can't read.
+type unreadable struct {
+	value.Transformer
+	err error
+}
+
+func (u unreadable) TransformFromStorage(context.Context, []byte, value.Context) ([]byte, bool, error) {
+	return nil, false, u.err
 }

@@ -30,7 +30,7 @@ var noResource = schema.GroupResource{}
 func (h *Hub) Decorator(m RecordMapper) generic.StorageDecorator {
 	return h.decorate(func(c storeConfig) storage.Interface {
 		c.mapper, c.annotated = m, true
-		return newStore(h, c)
+		return newStore(h, c).forREST()
 	}, func(t value.Transformer) value.Transformer { return stampStripper{t} }, "/views")
 }
 
@@ -61,7 +61,7 @@ func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value
 		if store != raw {
 			under = cacheStorage{raw, h}
 		}
-		watched, err := cacher.NewCacherFromConfig(cacher.Config{
+		delegator, stop, err := behindCache(store, cacher.Config{
 			Storage: under, Versioner: storage.APIObjectVersioner{}, GroupResource: c.GroupResource,
 			EventsHistoryWindow: c.EventsHistoryWindow, ResourcePrefix: resourcePrefix, KeyFunc: workspaceKeyFunc(resourcePrefix),
 			NewFunc: newFunc, NewListFunc: newListFunc, GetAttrsFunc: attrs, IndexerFuncs: triggers, Indexers: indexers, Codec: c.Codec,
@@ -70,16 +70,27 @@ func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value
 			destroyRaw()
 			return nil, nil, err
 		}
-		delegator := cacher.NewCacheDelegator(watched, store)
 		var once sync.Once
 		return delegator, func() {
 			once.Do(func() {
-				delegator.Stop()
-				watched.Stop()
+				stop()
 				destroyRaw()
 			})
 		}, nil
 	}
+}
+
+// behindCache puts a Cacher, made from c, and its delegator in front of store.
+func behindCache(store storage.Interface, c cacher.Config) (d *cacher.CacheDelegator, stop func(), err error) {
+	watched, err := cacher.NewCacherFromConfig(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	d = cacher.NewCacheDelegator(watched, store)
+	return d, func() {
+		d.Stop()
+		watched.Stop()
+	}, nil
 }
 
 // workspaceKeyFunc makes the storage key of an object. The cache sees objects

@@ -7,9 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/storage"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
@@ -20,7 +18,7 @@ func (s *Store) Delete(ctx context.Context, key string, out runtime.Object, pre 
 	if err != nil {
 		return err
 	}
-	if opts.ExpectTransformOrDecodeError && utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion) {
+	if opts.ExpectTransformOrDecodeError && unsafeDeletion() {
 		return s.fail(s.deleteCorrupt(ctx, ref, pre, validate), ref)
 	}
 	for i := range attempts {
@@ -148,7 +146,11 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 	s.hub.step("delete.before-view")
 	err = s.deleteView(ctx, ref, sn.view, rev, guard{intent: it}, out)
 	if errors.Is(err, errMoved) && out == nil {
-		return again, nil
+		_, _, err := s.lookCorrupt(ctx, ref)
+		if storage.IsNotFound(err) { // somebody else finished it
+			return finished, nil
+		}
+		return retryOr(err)
 	}
 	if errors.Is(err, errMoved) {
 		// Somebody else finished it, or gave it up; the record is gone either way.

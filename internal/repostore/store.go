@@ -9,9 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	"k8s.io/apiserver/pkg/storage/value"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
 // Store is the storage of one record-backed kind. Watches, lists at a revision,
@@ -52,7 +54,26 @@ func newStore(h *Hub, c storeConfig) *Store {
 		keys: h.keys, codec: c.codec, transformer: c.transformer, annotated: c.annotated,
 		decoder: etcd3.NewDefaultDecoder(c.codec, storage.APIObjectVersioner{}),
 	}
+	if unsafeDeletion() {
+		s.transformer = etcd3.WithCorruptObjErrorHandlingTransformer(s.transformer)
+		s.decoder = etcd3.WithCorruptObjErrorHandlingDecoder(s.decoder)
+	}
 	h.addStore(s)
+	return s
+}
+
+// unsafeDeletion tells whether corrupt objects are told from other failures and
+// may be deleted, as in the stock store: KEP-3926.
+func unsafeDeletion() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
+}
+
+// forREST is the store as the REST layer has to see it: reads of corrupt objects
+// fail with an error that leads to their unsafe deletion.
+func (s *Store) forREST() storage.Interface {
+	if unsafeDeletion() {
+		return etcd3.NewStoreWithUnsafeCorruptObjectDeletion(s, s.resource)
+	}
 	return s
 }
 

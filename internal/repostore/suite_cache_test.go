@@ -1,7 +1,6 @@
 package repostore
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -25,18 +24,16 @@ func init() {
 // newDelegator puts the Cacher and its delegator in front of the Store, as
 // Decorator does.
 func (e *suiteEnv) newDelegator(t *testing.T) *cacher.CacheDelegator {
-	c, err := cacher.NewCacherFromConfig(e.cacherConfig())
+	c := &cacheClock{}
+	t.Cleanup(c.end)
+	config := e.cacherConfig()
+	config.Clock = c
+	d, stop, err := behindCache(e.store.forREST(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Wait(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	d := cacher.NewCacheDelegator(c, e.store)
-	t.Cleanup(func() {
-		d.Stop()
-		c.Stop()
-	})
+	t.Cleanup(stop)
+	await(t, "the cache to be ready", func() (bool, error) { return d.ReadinessCheck() == nil, nil })
 	return d
 }
 
@@ -45,7 +42,7 @@ func (e *suiteEnv) cacherConfig() cacher.Config {
 		Storage: cacheStorage{e.store.Interface, e.hub}, Versioner: storage.APIObjectVersioner{}, GroupResource: podResource,
 		EventsHistoryWindow: cacher.DefaultEventFreshDuration, ResourcePrefix: podPrefix,
 		KeyFunc:      func(o runtime.Object) (string, error) { return storage.NamespaceKeyFunc(podPrefix, o) },
-		GetAttrsFunc: podAttrs, NewFunc: newPod, NewListFunc: newPodList, Codec: e.codec, Indexers: &cache.Indexers{}, Clock: cacheClock{},
+		GetAttrsFunc: podAttrs, NewFunc: newPod, NewListFunc: newPodList, Codec: e.codec, Indexers: &cache.Indexers{},
 	}
 	if e.clusterScoped {
 		c.KeyFunc = func(o runtime.Object) (string, error) { return storage.NoNamespaceKeyFunc(podPrefix, o) }

@@ -1,21 +1,29 @@
 package repostore
 
 import (
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 )
 
-// cacheClock is the Cacher's clock: the real one, but the Cacher doesn't wait 15 s
-// before it asks what etcd has compacted. Upstream's tests of the Cacher reach
-// into it instead.
-type cacheClock struct{ clock.RealClock }
+// cacheClock is the Cacher's clock: the real one, with two differences. The Cacher
+// doesn't wait 15 s before it asks what etcd has compacted; upstream's tests of
+// the Cacher reach into it instead. And what waits for After ends with the test.
+type cacheClock struct {
+	clock.RealClock
 
-// compactionPoll is the period of the Cacher's compactor; nothing else in it
-// waits so long.
+	mu     sync.Mutex
+	ended  bool
+	afters []chan time.Time
+}
+
+// compactionPoll is the period of the Cacher's compactor; nothing else in it has a
+// timer of this length.
 const compactionPoll = 15 * time.Second
 
-func (c cacheClock) NewTimer(d time.Duration) clock.Timer {
+// NewTimer implements clock.Clock.
+func (c *cacheClock) NewTimer(d time.Duration) clock.Timer {
 	return hastyTimer{c.RealClock.NewTimer(hasty(d))}
 }
 
@@ -28,4 +36,34 @@ func hasty(d time.Duration) time.Duration {
 		return 20 * time.Millisecond
 	}
 	return d
+}
+
+// After implements clock.Clock.
+func (c *cacheClock) After(d time.Duration) <-chan time.Time {
+	ch := make(chan time.Time, 1)
+	time.AfterFunc(d, func() { fire(ch) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		fire(ch)
+	}
+	c.afters = append(c.afters, ch)
+	return ch
+}
+
+// end fires whatever is waited for.
+func (c *cacheClock) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	for _, ch := range c.afters {
+		fire(ch)
+	}
+}
+
+func fire(ch chan time.Time) {
+	select {
+	case ch <- time.Now():
+	default:
+	}
 }

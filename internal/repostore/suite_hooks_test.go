@@ -121,8 +121,8 @@ func corruptError(t *testing.T) error {
 	return err
 }
 
-// unsafeDeletion allows the deletion of corrupt objects.
-func unsafeDeletion(t *testing.T) {
+// allowUnsafeDeletion allows the deletion of corrupt objects.
+func allowUnsafeDeletion(t *testing.T) {
 	setGate(t, features.AllowUnsafeMalformedObjectDeletion, true)
 	etcd3.TestOnlySetFatalOnDecodeError(t, false)
 }
@@ -130,7 +130,7 @@ func unsafeDeletion(t *testing.T) {
 // corruptLists is for the cases of lists over corrupt objects. Their keys are
 // read through etcd's namespace client, which knows no streams.
 func corruptLists(t *testing.T) {
-	unsafeDeletion(t)
+	allowUnsafeDeletion(t)
 	setGate(t, features.EtcdRangeStream, false)
 }
 

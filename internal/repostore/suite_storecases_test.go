@@ -36,23 +36,23 @@ func storeCases() []suiteCase {
 		{function: "RunTestValidateDeletionWithOnlySuggestionValid", run: plain(st.RunTestValidateDeletionWithOnlySuggestionValid)},
 		{function: "RunTestPreconditionalDeleteWithSuggestion", run: plain(st.RunTestPreconditionalDeleteWithSuggestion)},
 		{function: "RunTestPreconditionalDeleteWithOnlySuggestionPass", run: plain(st.RunTestPreconditionalDeleteWithOnlySuggestionPass)},
-		{function: "RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError", variant: "transform", before: unsafeDeletion,
+		{function: "RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError", variant: "transform", before: allowUnsafeDeletion,
 			run: func(ctx context.Context, t *testing.T, r suiteRun) {
 				st.RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError(ctx, t, r.s, r.failTransform.Store)
 			}},
-		{function: "RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError", variant: "decode", before: unsafeDeletion,
+		{function: "RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError", variant: "decode", before: allowUnsafeDeletion,
 			run: func(ctx context.Context, t *testing.T, r suiteRun) {
 				st.RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError(ctx, t, r.s, r.codec.fail.Store)
 			}},
-		{function: "RunTestDeleteExpectedTransformOrDecodeError", variant: "transform", before: unsafeDeletion,
+		{function: "RunTestDeleteExpectedTransformOrDecodeError", variant: "transform", before: allowUnsafeDeletion,
 			run: func(ctx context.Context, t *testing.T, r suiteRun) {
 				st.RunTestDeleteExpectedTransformOrDecodeError(ctx, t, r.s, r.failTransform.Store)
 			}},
-		{function: "RunTestDeleteExpectedTransformOrDecodeError", variant: "decode", before: unsafeDeletion,
+		{function: "RunTestDeleteExpectedTransformOrDecodeError", variant: "decode", before: allowUnsafeDeletion,
 			run: func(ctx context.Context, t *testing.T, r suiteRun) {
 				st.RunTestDeleteExpectedTransformOrDecodeError(ctx, t, r.s, r.codec.fail.Store)
 			}},
-		{function: "RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError", before: unsafeDeletion,
+		{function: "RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError", before: allowUnsafeDeletion,
 			run: func(ctx context.Context, t *testing.T, r suiteRun) {
 				st.RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError(ctx, t, r.s)
 			}},

@@ -58,6 +58,7 @@ func TestStorageSuiteRaw(t *testing.T) {
 // TestStorageSuiteCached runs it against the Store behind the real Cacher, wired
 // as Decorator wires it.
 func TestStorageSuiteCached(t *testing.T) {
+	metrics.Register()
 	for _, c := range suiteCases() {
 		if c.notCached == "" {
 			t.Run(c.name(), func(t *testing.T) { c.do(t, true) })

@@ -67,7 +67,7 @@ func (s *Store) decodeInto(data []byte, revision int64, out runtime.Object) erro
 func (s *Store) decodeView(ctx context.Context, ref objectRef, value []byte, revision int64) (view, error) {
 	st, object, err := openStamp(value)
 	if err != nil {
-		return view{}, storage.NewInternalError(err)
+		return view{}, storage.NewInternalError(s.corrupt(ctx, err))
 	}
 	data, stale, err := s.transformer.TransformFromStorage(ctx, object, authenticatedKey(s.keys.view(ref)))
 	if err != nil {
