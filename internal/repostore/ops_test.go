@@ -17,11 +17,19 @@ import (
 // What a client of the API does, on one replica. The generation is counted here,
 // as the registry's strategy does it above the storage.
 
+// api is what the registry would talk to.
+func (r *replica) api() storage.Interface {
+	if r.front != nil {
+		return r.front
+	}
+	return r.store
+}
+
 func (r *replica) ctx() context.Context { return WithWorkspace(r.t.Context(), r.ws) }
 
 func (r *replica) create(ctx context.Context, w *widget) (*widget, error) {
 	out := &widget{}
-	err := r.store.Create(ctx, r.key(w.Name), w, out, 0)
+	err := r.api().Create(ctx, r.key(w.Name), w, out, 0)
 	return out, err
 }
 
@@ -35,7 +43,7 @@ func aWidget(name, text string) *widget {
 // update changes an object; rv "" is without a precondition.
 func (r *replica) update(ctx context.Context, name, rv string, change func(*widget) error) (*widget, error) {
 	out := &widget{}
-	err := r.store.GuaranteedUpdate(ctx, r.key(name), out, false, nil, func(in runtime.Object, _ storage.ResponseMeta) (runtime.Object, *uint64, error) {
+	err := r.api().GuaranteedUpdate(ctx, r.key(name), out, false, nil, func(in runtime.Object, _ storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		was := in.(*widget)
 		if rv != "" && was.ResourceVersion != rv {
 			return nil, nil, apierrors.NewConflict(widgetResource, name, errors.New("the object has been modified"))
@@ -78,18 +86,18 @@ func setItem(w *widget, item string) {
 }
 
 func (r *replica) delete(ctx context.Context, name string) error {
-	return r.store.Delete(ctx, r.key(name), &widget{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
+	return r.api().Delete(ctx, r.key(name), &widget{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
 }
 
 func (r *replica) get(ctx context.Context, name string) (*widget, error) {
 	out := &widget{}
-	err := r.store.Get(ctx, r.key(name), storage.GetOptions{}, out)
+	err := r.api().Get(ctx, r.key(name), storage.GetOptions{}, out)
 	return out, err
 }
 
 func (r *replica) list(ctx context.Context) (map[string]*widget, error) {
 	out := &widgetList{}
-	err := r.store.GetList(ctx, testPrefix+"/"+r.ws+"/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, out)
+	err := r.api().GetList(ctx, testPrefix+"/"+r.ws+"/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, out)
 	byName := map[string]*widget{}
 	for i := range out.Items {
 		byName[out.Items[i].Name] = &out.Items[i]

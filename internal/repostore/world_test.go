@@ -64,6 +64,7 @@ type replica struct {
 	store *Store
 	src   *memSource
 	gates *gates
+	front storage.Interface // behind the Cacher; nil: the store itself
 }
 
 // replica starts none of the hub's goroutines: the test does what they would do,

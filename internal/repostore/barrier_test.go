@@ -1,0 +1,315 @@
+package repostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/warning"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+)
+
+// An edit made elsewhere shows in the next GET and the next LIST, each time,
+// whether events come, come late or never come.
+func TestConsistentReadsShowEveryForeignEdit(t *testing.T) {
+	const edits = 1000
+	for _, mode := range []string{"events on", "events stalled", "no event source"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.prepareLive("A", func(c *HubConfig) { c.EventWait = time.Millisecond })
+			m := MountedRepo{Workspace: w.ws, Name: testRepo, Repo: w.repo, Source: r.src, Default: true, Access: AccessReadWrite}
+			switch mode {
+			case "events stalled":
+				r.src.stall()
+			case "no event source":
+				m.Source = nil
+			}
+			r.hub.SetRepo(m)
+			r.hub.SetMountsLoaded()
+			r.run()
+			for i := range edits {
+				name := fmt.Sprintf("o%d", i%7)
+				if i%5 == 4 {
+					w.repo.foreign(recordKey(name), nil)
+					checkGone(t, r, name, i%2 == 0)
+					continue
+				}
+				text := fmt.Sprint("edit ", i)
+				w.repo.foreign(recordKey(name), widgetRecord(text))
+				checkShows(t, r, name, text, i%2 == 0)
+			}
+		})
+	}
+}
+
+// checkShows reads by GET and by LIST, in the order that getFirst says.
+func checkShows(t *testing.T, r *replica, name, text string, getFirst bool) {
+	t.Helper()
+	get := func() {
+		obj, err := r.get(r.ctx(), name)
+		if err != nil || obj.Spec.Text != text {
+			t.Fatalf("GET %s: %q, %v; want %q", name, obj.Spec.Text, err, text)
+		}
+	}
+	if getFirst {
+		get()
+	}
+	all, err := r.list(r.ctx())
+	if err != nil || all[name] == nil || all[name].Spec.Text != text {
+		t.Fatalf("LIST: %s is %v, %v; want %q", name, all[name], err, text)
+	}
+	get()
+}
+
+func checkGone(t *testing.T, r *replica, name string, getFirst bool) {
+	t.Helper()
+	if getFirst {
+		if _, err := r.get(r.ctx(), name); !storage.IsNotFound(err) {
+			t.Fatalf("GET of a record that was deleted: %v", err)
+		}
+	}
+	all, err := r.list(r.ctx())
+	if err != nil || all[name] != nil {
+		t.Fatalf("LIST after the deletion of %s: %v, %v", name, all[name], err)
+	}
+	if _, err := r.get(r.ctx(), name); !storage.IsNotFound(err) {
+		t.Fatalf("GET of a record that was deleted: %v", err)
+	}
+}
+
+// A caller never shares a run of the flight that had begun before its call.
+func TestFlightNeverSharesAnEarlierRun(t *testing.T) {
+	f := flight{timeout: time.Minute}
+	var mu sync.Mutex
+	runs := 0
+	begun, gate := make(chan int, 10), make(chan struct{})
+	fn := func(context.Context) error {
+		mu.Lock()
+		runs++
+		n := runs
+		mu.Unlock()
+		begun <- n
+		<-gate
+		return fmt.Errorf("run %d", n)
+	}
+	call := func() <-chan error {
+		c := make(chan error, 1)
+		go func() { c <- f.do(t.Context(), fn) }()
+		return c
+	}
+	first := call()
+	<-begun
+	var later []<-chan error
+	for range 5 {
+		later = append(later, call())
+	}
+	eventually(t, "the later callers to join", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.next != nil })
+	left, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.do(left, fn); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that left got %v", err)
+	}
+	gate <- struct{}{}
+	if err := <-first; err.Error() != "run 1" {
+		t.Errorf("the first caller got %v", err)
+	}
+	<-begun
+	gate <- struct{}{}
+	for _, c := range later {
+		if err := <-c; err.Error() == "run 1" {
+			t.Error("a later caller shared the earlier run")
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if runs > 3 {
+		t.Errorf("%d runs for callers that could share two", runs)
+	}
+	close(gate)
+}
+
+// outages are the ways in which a PDS can be out of reach, with what a read
+// answers then.
+var outages = map[string]struct {
+	err  error
+	want func(error) bool
+}{
+	"unavailable":   {atproto.ErrUnavailable, apierrors.IsServiceUnavailable},
+	"deactivated":   {atproto.ErrRepoInactive, apierrors.IsServiceUnavailable},
+	"not hosted":    {atproto.ErrRepoNotFound, apierrors.IsServiceUnavailable},
+	"bad data":      {atproto.ErrBadData, apierrors.IsServiceUnavailable},
+	"address":       {atproto.ErrAddressRefused, apierrors.IsServiceUnavailable},
+	"token revoked": {atproto.ErrUnauthorized, apierrors.IsServiceUnavailable},
+	"rate limited":  {&atproto.RateLimitError{Host: "memory.test", RetryAfter: 7 * time.Second}, apierrors.IsTooManyRequests},
+}
+
+// A PDS that doesn't answer is never taken for an absence; whatever asks no PDS
+// goes on; other workspaces don't notice; all is well after it.
+func TestDeadRepository(t *testing.T) {
+	for name, o := range outages {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.live("A")
+			other := newMemRepo("did:plc:bobbobbobbobbobbobbobbobb")
+			r.hub.SetRepo(MountedRepo{Workspace: "two", Name: testRepo, Repo: other, Default: true, Access: AccessReadWrite})
+			if _, err := r.create(r.ctx(), aWidget("o", "base")); err != nil {
+				t.Fatal(err)
+			}
+			all, err := r.list(r.ctx())
+			if err != nil || all["o"] == nil {
+				t.Fatalf("before the outage: %v, %v", all, err)
+			}
+			w.repo.setDown(o.err)
+			if _, err := r.get(r.ctx(), "o"); !o.want(err) {
+				t.Errorf("GET: %v", err)
+			}
+			if _, err := r.get(r.ctx(), "unknown"); !o.want(err) {
+				t.Errorf("GET of an unknown name: %v", err)
+			}
+			if all, err := r.list(r.ctx()); !o.want(err) {
+				t.Errorf("LIST: %v, %v", all, err)
+			}
+			checkOutsideTheOutage(t, r, revision(all["o"]))
+			w.repo.setDown(nil)
+			if obj, err := r.get(r.ctx(), "o"); err != nil || !hasLabels(obj, "meanwhile") {
+				t.Errorf("GET after the outage: %v, %v", obj.Labels, err)
+			}
+			if _, err := r.list(r.ctx()); err != nil {
+				t.Errorf("LIST after the outage: %v", err)
+			}
+		})
+	}
+}
+
+// checkOutsideTheOutage: private writes, reads with a resourceVersion, watches,
+// and another workspace.
+func checkOutsideTheOutage(t *testing.T, r *replica, since int64) {
+	t.Helper()
+	opts := storage.ListOptions{ResourceVersion: fmt.Sprint(since), Recursive: true, Predicate: storage.Everything}
+	ctx, cancel := context.WithTimeout(r.ctx(), patience)
+	defer cancel()
+	events, err := r.front.Watch(ctx, testPrefix+"/"+r.ws+"/", opts)
+	if err != nil {
+		t.Fatalf("watch: %v", err)
+	}
+	defer events.Stop()
+	if _, err := r.label(r.ctx(), "o", "meanwhile"); err != nil {
+		t.Errorf("a private write: %v", err)
+	}
+	for e := range events.ResultChan() {
+		if obj, ok := eventObject(e).(*widget); ok && hasLabels(obj, "meanwhile") {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		t.Error("the watch did not show the private write")
+	}
+	out := &widget{}
+	if err := r.front.Get(r.ctx(), r.key("o"), storage.GetOptions{ResourceVersion: "0"}, out); err != nil || out.Name != "o" {
+		t.Errorf("GET with resourceVersion=0: %v", err)
+	}
+	if all, err := r.cached(); err != nil || all["o"] == nil {
+		t.Errorf("LIST with resourceVersion=0: %v, %v", all, err)
+	}
+	two := WithWorkspace(r.t.Context(), "two")
+	if err := r.front.GetList(two, testPrefix+"/two/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &widgetList{}); err != nil {
+		t.Errorf("LIST in another workspace: %v", err)
+	}
+	if err := r.front.GetList(WithWorkspace(r.t.Context(), AllWorkspaces), testPrefix+"/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &widgetList{}); err != nil {
+		t.Errorf("LIST of all workspaces: %v", err)
+	}
+}
+
+// eventObject is the object of an event, also where the Cacher has wrapped it to
+// encode it once for all watchers.
+func eventObject(e watch.Event) runtime.Object {
+	if c, ok := e.Object.(runtime.CacheableObject); ok {
+		return c.GetObject()
+	}
+	return e.Object
+}
+
+// warnings keeps what a request was warned of.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *warnings) AddWarning(_, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, text)
+}
+
+// Stale reads, where its owner allows them, are answered with a warning that names
+// the repository and the rev.
+func TestStaleReads(t *testing.T) {
+	w := newWorld(t)
+	r := w.prepareLive("A")
+	r.hub.SetRepo(MountedRepo{Workspace: w.ws, Name: testRepo, Repo: w.repo, Source: r.src, Default: true, Access: AccessReadWrite, StaleReads: true})
+	r.hub.SetMountsLoaded()
+	r.run()
+	if _, err := r.create(r.ctx(), aWidget("o", "base")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.list(r.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	w.repo.setDown(atproto.ErrUnavailable)
+	for what, read := range map[string]func(context.Context) error{
+		"GET":  func(ctx context.Context) error { _, err := r.get(ctx, "o"); return err },
+		"LIST": func(ctx context.Context) error { _, err := r.list(ctx); return err },
+	} {
+		got := &warnings{}
+		if err := read(warning.WithWarningRecorder(r.ctx(), got)); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		want := fmt.Sprintf("AtprotoRepo %q is unavailable; this answer shows it at rev %q or later", testRepo, w.repo.head())
+		if len(got.all) != 1 || got.all[0] != want {
+			t.Errorf("%s: warnings %q, want %q", what, got.all, want)
+		}
+	}
+	got := &warnings{}
+	if _, err := r.get(warning.WithWarningRecorder(r.ctx(), got), "unknown"); !storage.IsNotFound(err) || len(got.all) != 1 {
+		t.Errorf("GET of an unknown name: %v, warnings %q", err, got.all)
+	}
+	w.repo.setDown(nil)
+	got = &warnings{}
+	if _, err := r.list(warning.WithWarningRecorder(r.ctx(), got)); err != nil || len(got.all) > 0 {
+		t.Errorf("after the outage: %v, warnings %q", err, got.all)
+	}
+}
+
+// Until every AtprotoRepo is known nothing consistent can be answered.
+func TestMountsNotLoaded(t *testing.T) {
+	w := newWorld(t)
+	r := w.prepareLive("A")
+	r.run()
+	if _, err := r.get(r.ctx(), "o"); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("GET: %v", err)
+	}
+	if _, err := r.list(r.ctx()); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("LIST: %v", err)
+	}
+	if _, err := r.create(r.ctx(), aWidget("o", "base")); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("create: %v", err)
+	}
+	if err := r.hub.Ready(); err == nil {
+		t.Error("ready before the repositories are known")
+	}
+	if _, err := r.cached(); err != nil {
+		t.Errorf("LIST with resourceVersion=0: %v", err)
+	}
+	r.hub.SetMountsLoaded()
+	if _, err := r.list(r.ctx()); err != nil {
+		t.Errorf("LIST after it: %v", err)
+	}
+}
