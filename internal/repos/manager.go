@@ -162,6 +162,9 @@ func (m *Manager) look(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
+		if !m.Leading() {
+			continue
+		}
 		for _, k := range m.outrun() {
 			m.queue.Add(k)
 		}

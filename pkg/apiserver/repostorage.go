@@ -27,6 +27,7 @@ import (
 type repoStorage struct {
 	*repostore.Hub
 	etcdLocker
+	leader  leader
 	etcd    *clientv3.Client
 	options *RepoOptions
 	host    *restclient.Config // of the host cluster; nil: there is none
@@ -37,9 +38,11 @@ var _ Storage = (*repoStorage)(nil)
 
 // newRepoStorage uses etcd below prefix, and closes it at Close.
 func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *restclient.Config) *repoStorage {
+	replica := string(uuid.NewUUID())
 	return &repoStorage{
-		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: string(uuid.NewUUID()), LookRate: o.LookRate}),
+		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: replica, LookRate: o.LookRate}),
 		etcdLocker: etcdLocker{etcd, prefix},
+		leader:     leader{etcd: etcd, key: prefix + "/elections/atprotorepos", replica: replica},
 		etcd:       etcd, options: o, host: host,
 		mappers: map[schema.GroupResource]repostore.RecordMapper{
 			socialweb.Resource("infras"):          record.Infra(),
@@ -64,6 +67,7 @@ func (s *repoStorage) Run(ctx context.Context, loopback *restclient.Config) erro
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.Hub.Run(ctx) })
+	g.Go(func() error { return s.leader.Run(ctx) })
 	g.Go(func() error { return manager.Run(ctx) })
 	return g.Wait()
 }
@@ -105,6 +109,7 @@ func (s *repoStorage) manager(loopback *restclient.Config) (*repos.Manager, erro
 	}
 	return repos.New(repos.Config{
 		Hub: s.Hub, All: all, For: forWorkspace, Credentials: creds, Identities: ids, Keys: keys, HTTP: client, Budgets: budgets,
+		Leading: s.leader.Leading,
 		NewSource: repos.NewEventSources(repos.EventOptions{
 			Collections: collections, Jetstream: o.Jetstream, PollInterval: o.PollInterval,
 			Dialer: dialer, HTTP: client, Keys: keys, Budgets: budgets,
