@@ -14,6 +14,9 @@ import (
 )
 
 const (
+	// probeCollection is where swapRecord is probed. A PDS that honours it never
+	// writes what the probe asks for.
+	probeCollection = "computer.socialweb.probe"
 	// authEvery is how long an answer to our credentials counts.
 	authEvery = 10 * time.Minute
 	// unsettledEvery is how often a repository is looked at of which it isn't
@@ -129,7 +132,7 @@ func (m *Manager) toProbe(r *repo, obj *v1alpha1.AtprotoRepo) bool {
 }
 
 func (m *Manager) probe(ctx context.Context, r *repo) error {
-	honoured, err := swapHonoured(ctx, r.conn.client)
+	honoured, err := atproto.ProbeSwap(ctx, r.conn.client, probeCollection)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.swapErr = err
