@@ -1,0 +1,121 @@
+package repostore
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// wipe loses the views, and nothing else.
+func (w *world) wipe() {
+	w.t.Helper()
+	if _, err := w.etcd.Delete(w.t.Context(), w.prefix+"/views/", clientv3.WithPrefix()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (r *replica) uids() map[string]types.UID {
+	r.t.Helper()
+	all, err := r.list(r.ctx())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out := map[string]types.UID{}
+	for name, obj := range all {
+		out[name] = obj.UID
+	}
+	return out
+}
+
+// With the views lost, a start serves every record again under its old name and
+// uid, with our status taken back; whether the PDS gives a consistent export or
+// not.
+func TestWipedViewsAreRebuilt(t *testing.T) {
+	for _, export := range []bool{true, false} {
+		t.Run(fmt.Sprintf("export %v", export), func(t *testing.T) {
+			w := newWorld(t)
+			a := w.replica("A")
+			for i := range 40 {
+				w.repo.foreign(recordKey(fmt.Sprintf("foreign%02d", i)), widgetRecord(fmt.Sprint(i)))
+			}
+			w.repo.foreign(recordKey("Not_A_Name"), widgetRecord("odd"))
+			w.repo.foreign(recordKey("followed"), widgetRecord("followed"))
+			if err := a.m().barrier(a.ctx()); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 20 {
+				if _, err := a.create(a.ctx(), aWidget(fmt.Sprintf("ours%02d", i), "x")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			bindUnderAnotherName(t, a, "followed", "another")
+			if err := a.setPhase(a.ctx(), "ours00", "Held"); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.store.publishOne(a.ctx(), a.ref("ours00")); err != nil {
+				t.Fatal(err)
+			}
+			before := a.uids()
+			if len(before) != 62 {
+				t.Fatalf("%d objects, want 62", len(before))
+			}
+			w.wipe()
+			w.repo.dirty = !export
+			b := w.replica("B")
+			if after := b.uids(); !maps.Equal(before, after) {
+				t.Errorf("before %v\nafter %v", before, after)
+			}
+			if obj, _ := b.shown("ours00"); obj.Status.Phase != "Held" || obj.Spec.Text != "x" || obj.Generation != 1 {
+				t.Errorf("ours00 is %+v", obj)
+			}
+			if obj, _ := b.shown("another"); obj == nil || obj.Spec.Record.URI != recordURIOf("followed") {
+				t.Errorf("the followed record is served as %+v", obj)
+			}
+		})
+	}
+}
+
+// bindUnderAnotherName moves a record from the object that serves it to a new one.
+func bindUnderAnotherName(t *testing.T, r *replica, rkey, name string) {
+	t.Helper()
+	_, err := r.update(r.ctx(), rkey, "", func(w *widget) error { w.Spec.Record.Retain = true; return nil })
+	if err == nil {
+		err = r.delete(r.ctx(), rkey)
+	}
+	if err == nil {
+		obj := aWidget(name, "ignored")
+		obj.Spec.Record = widgetBinding{Repo: testRepo, URI: recordURIOf(rkey)}
+		_, err = r.create(r.ctx(), obj)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A record that was deleted while the views were lost, and comes again, is
+// another object.
+func TestWipeForgetsDeletedRecords(t *testing.T) {
+	w := newWorld(t)
+	a := w.replica("A")
+	for _, name := range []string{"stays", "goes", "changes"} {
+		if _, err := a.create(a.ctx(), aWidget(name, "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := a.uids()
+	w.wipe()
+	w.repo.foreign(recordKey("goes"), nil)
+	w.repo.foreign(recordKey("changes"), widgetRecord("y"))
+	b := w.replica("B")
+	after := b.uids()
+	if after["stays"] != before["stays"] || after["changes"] != before["changes"] || after["goes"] != "" {
+		t.Errorf("before %v, after %v", before, after)
+	}
+	w.repo.foreign(recordKey("goes"), widgetRecord("x"))
+	if again := b.uids()["goes"]; again == "" || again == before["goes"] {
+		t.Errorf("a record that came again has uid %q; before %q", again, before["goes"])
+	}
+}
