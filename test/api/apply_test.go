@@ -48,6 +48,7 @@ func TestServerSideApply(t *testing.T) {
 		waitFor(t, "publishing", func() error { return contains(a.raw(t, "a"), `"phase":"staged"`) })
 		a.put(t, "foreign", infraRecord("x"))
 		e.restart(t)
+		e.settled(t)
 
 		got := e.infra(t, "a")
 		have := managers(got)

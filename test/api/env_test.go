@@ -150,5 +150,23 @@ func condition(i *v1alpha1.Infra, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
+// settled waits until every Infra and its record agree, with nothing left to be
+// published: from then on nothing changes by itself.
+func (s *server) settled(t testing.TB) {
+	t.Helper()
+	waitFor(t, "everything in sync", func() error {
+		l, err := s.client.Infras().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, i := range l.Items {
+			if i.Status.Record != nil && i.Status.Record.Direction != v1alpha1.DirectionInSync {
+				return fmt.Errorf("%s: %+v", i.Name, i.Status.Record)
+			}
+		}
+		return nil
+	})
+}
+
 // keys of a map, sorted.
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

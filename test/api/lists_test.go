@@ -47,6 +47,7 @@ func TestManyObjects(t *testing.T) {
 	e := newEnv(t, onEmbedded(t))
 	const n = 1200
 	e.account.many(t, n)
+	e.settled(t)
 	all := decode[list](t, e.must(t, request{path: infras}).body)
 	if len(all.Items) != n || all.Metadata.Continue != "" {
 		t.Fatalf("%d items, continue %q", len(all.Items), all.Metadata.Continue)

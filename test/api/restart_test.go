@@ -43,14 +43,7 @@ func populate(t *testing.T, e *env) {
 		e.must(t, request{method: http.MethodPatch, path: infras + "/" + name, kind: mergePatch, body: `{"metadata":{"labels":{"l":"x"}}}`})
 	}
 	e.setPhase(t, "o1", v1alpha1.PhaseDeployed)
-	waitFor(t, "everything in sync", func() error {
-		for name, i := range e.snapshot(t) {
-			if i.Status.Record.Direction != v1alpha1.DirectionInSync {
-				return fmt.Errorf("%s: %+v", name, i.Status.Record)
-			}
-		}
-		return nil
-	})
+	e.settled(t)
 }
 
 // TestRestartChangesNothing: after a restart every object that nobody touched is

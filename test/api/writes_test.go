@@ -74,12 +74,7 @@ func TestGenerationCountsSpecChanges(t *testing.T) {
 			t.Errorf("edit made elsewhere: generation %d, want %d", e.infra(t, "a").Generation, generation)
 		}
 
-		waitFor(t, "everything in sync", func() error {
-			if d := e.infra(t, "a").Status.Record.Direction; d != v1alpha1.DirectionInSync {
-				return fmt.Errorf("direction %s", d)
-			}
-			return nil
-		})
+		e.settled(t)
 		now, rev := e.infra(t, "a"), a.rev(t)
 		w := e.watch(t, infras+"?watch=1&resourceVersion="+now.ResourceVersion)
 		after, err := e.client.Infras().Update(t.Context(), now, metav1.UpdateOptions{})
