@@ -135,7 +135,7 @@ func (s *Store) createFollowing(ctx context.Context, ref objectRef, m *mount, ur
 	}
 	g := sn.guardFor(uri)
 	g.newIdentity = true
-	err = s.putView(ctx, ref, view{}, obj, st, g, out, s.attachOp(ref.workspace, uri))
+	err = s.putView(ctx, ref, view{}, obj, st, g, out)
 	if errors.Is(err, errMoved) {
 		return again, nil
 	}

@@ -45,7 +45,8 @@ func (s *Store) identityOps(ref objectRef, before, after stamp, obj runtime.Obje
 		if err != nil {
 			panic(err) // two strings always encode
 		}
-		ops = append(ops, clientv3.OpPut(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey), string(value)))
+		ops = append(ops, clientv3.OpPut(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey), string(value)),
+			s.attachOp(ref.workspace, uri)) // a record that is bound is not detached, whoever finishes the binding
 	}
 	return ops
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -23,7 +22,6 @@ type publicWrite struct {
 	base      view           // the view that it was decided on
 	obj       runtime.Object // the new object
 	direction Direction
-	extra     []clientv3.Op // for the finalizing transaction
 }
 
 // outcome of a try of a public write.
@@ -80,7 +78,7 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 		return done, err
 	}
 	s.hub.step(string(w.op) + ".before-view")
-	err = s.finalize(ctx, w.ref, w.base, it, w.obj, rev, guard{intent: it}, out, w.extra...)
+	err = s.finalize(ctx, w.ref, w.base, it, w.obj, rev, guard{intent: it}, out)
 	if errors.Is(err, errMoved) {
 		return s.overtaken(ctx, w, it, out)
 	}
@@ -199,13 +197,13 @@ func (s *Store) overtaken(ctx context.Context, w publicWrite, it *intent, out ru
 }
 
 // finalize writes the view of a put that is committed, and ends its intent.
-func (s *Store) finalize(ctx context.Context, ref objectRef, v view, it *intent, obj runtime.Object, rev string, g guard, out runtime.Object, extra ...clientv3.Op) error {
+func (s *Store) finalize(ctx context.Context, ref objectRef, v view, it *intent, obj runtime.Object, rev string, g guard, out runtime.Object) error {
 	st := it.Stamp
 	st.Rev = rev
 	if err := s.setRecordStatus(obj, st, it.Direction); err != nil {
 		return err
 	}
-	return s.putView(ctx, ref, v, obj, st, g, out, extra...)
+	return s.putView(ctx, ref, v, obj, st, g, out)
 }
 
 // setRecordStatus makes status.record say what the stamp says.

@@ -206,8 +206,7 @@ func (u *update) rebind(ctx context.Context, sn snapshot, obj runtime.Object) (o
 	case follow:
 		return u.rebindTo(ctx, sn, m, uri, obj)
 	}
-	done, err := u.try(ctx, publicWrite{op: opCreate, ref: u.ref, mount: m, uri: uri, base: sn.view, obj: obj, direction: Created,
-		extra: []clientv3.Op{u.attachOp(u.ref.workspace, uri)}}, u.out)
+	done, err := u.try(ctx, publicWrite{op: opCreate, ref: u.ref, mount: m, uri: uri, base: sn.view, obj: obj, direction: Created}, u.out)
 	if done != finished && err == nil {
 		if detached, derr := u.isDetached(ctx, u.ref.workspace, uri); derr != nil || detached {
 			return finished, errors.Join(derr, fmt.Errorf("%w: %s exists; set spec.record.uri to it to bind it again", ErrBinding, uri))
@@ -239,7 +238,7 @@ func (u *update) rebindTo(ctx context.Context, sn snapshot, m *mount, uri record
 	}
 	g := fresh.guardFor(uri)
 	g.newIdentity = true
-	err = u.putView(ctx, u.ref, sn.view, obj, st, g, u.out, u.attachOp(u.ref.workspace, uri))
+	err = u.putView(ctx, u.ref, sn.view, obj, st, g, u.out)
 	if errors.Is(err, errMoved) {
 		return again, nil
 	}
