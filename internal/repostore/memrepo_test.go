@@ -188,6 +188,14 @@ func mustCID(value map[string]any) string {
 	return cid
 }
 
+func mustCIDOfBytes(b []byte) string {
+	cid, err := recordcid.OfBytes(b)
+	if err != nil {
+		panic(err)
+	}
+	return cid
+}
+
 func encodeRecord(key atproto.Key, value map[string]any) ([]byte, string, error) {
 	if _, ok := value["$type"]; !ok {
 		filled := map[string]any{"$type": key.Collection}
