@@ -46,7 +46,17 @@ func newDev() *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return apiserver.NewOptions().SetGlobals()
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return dev.Run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			// Who asks for a verbosity wants to see it.
+			if err := o.Validate(); err == nil && !cmd.Flags().Changed("v") {
+				flush, err := quietConsole(o.DataDir)
+				if err != nil {
+					return err
+				}
+				defer flush()
+			}
+			return dev.Run(cmd.Context(), o)
+		},
 	}
 	o.AddFlags(cmd.Flags())
 	return cmd

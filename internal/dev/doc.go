@@ -14,5 +14,6 @@
 //	pki/              the certificate authority and what it signed
 //	credentials/      identifier and password of each AtprotoRepo
 //	admin.kubeconfig  system:masters, by client certificate
+//	server.log        what the command logs, but for errors
 //	pds.json          where the PDS is and whose account it has
 package dev

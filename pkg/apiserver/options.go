@@ -66,6 +66,21 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // process. It comes once, after the flags were parsed and before Config.
 func (o *Options) SetGlobals() error { return o.components.Set() }
 
+// Complete fills in what follows from other options: a --kubeconfig alone is the
+// one for authentication and authorization too.
+func (o *Options) Complete() {
+	r := o.Recommended
+	if r.CoreAPI == nil {
+		return
+	}
+	if r.Authentication != nil && r.Authentication.RemoteKubeConfigFile == "" {
+		r.Authentication.RemoteKubeConfigFile = r.CoreAPI.CoreAPIKubeconfigPath
+	}
+	if r.Authorization != nil && r.Authorization.RemoteKubeConfigFile == "" {
+		r.Authorization.RemoteKubeConfigFile = r.CoreAPI.CoreAPIKubeconfigPath
+	}
+}
+
 // Validate tells everything that is wrong with the options.
 func (o *Options) Validate() error {
 	errs := append(o.Recommended.Validate(), o.Repos.Validate()...)
@@ -101,6 +116,7 @@ func (o *Options) Config() (*Config, error) {
 
 // NewServer makes the server that the options describe.
 func (o *Options) NewServer() (_ *Server, err error) {
+	o.Complete()
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}

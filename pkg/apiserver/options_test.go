@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
 // The flags that operators of aggregated servers and of kcp pass to any server.
@@ -52,4 +53,18 @@ func TestTextCodecs(t *testing.T) {
 	if len((textCodecs{Codecs}).SupportedMediaTypes()) != 2 {
 		t.Error("JSON or YAML is missing")
 	}
+}
+
+func TestOneKubeconfigServesAll(t *testing.T) {
+	o := NewOptions()
+	o.Recommended.CoreAPI.CoreAPIKubeconfigPath = "one"
+	o.Recommended.Authorization.RemoteKubeConfigFile = "own"
+	o.Complete()
+	if got := o.Recommended.Authentication.RemoteKubeConfigFile; got != "one" {
+		t.Errorf("authentication by %q", got)
+	}
+	if got := o.Recommended.Authorization.RemoteKubeConfigFile; got != "own" {
+		t.Errorf("authorization by %q", got)
+	}
+	(&Options{Recommended: &genericoptions.RecommendedOptions{}}).Complete() // nothing to complete
 }
