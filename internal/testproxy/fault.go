@@ -38,6 +38,8 @@ const (
 	// Revoked: every token that was seen before the fault was set is refused, as
 	// PDSes do after a password change; new sessions work.
 	Revoked
+	// NoSwap: passed on without its swapRecord, as by a PDS that ignores it.
+	NoSwap
 	// LockedOut: every request with a token, and every login, is refused.
 	LockedOut
 )
@@ -45,7 +47,8 @@ const (
 var names = map[Kind]string{
 	None: "none", Refused: "refused", Hung: "hung", Slow: "slow", Status500: "500", Status429: "429", NotFound: "404",
 	Garbage: "garbage", Truncated: "truncated", LostAnswer: "lost answer", WrongCID: "wrong CID",
-	AlteredRecord: "altered record", Revoked: "token revoked", LockedOut: "locked out",
+	AlteredRecord: "altered record", Revoked: "token revoked", NoSwap: "swap ignored",
+	LockedOut: "locked out",
 }
 
 // String is the fault's name, for the names of tests.

@@ -3,6 +3,8 @@ package testproxy
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
 	"strings"
 )
 
@@ -76,4 +78,14 @@ func editJSON(body []byte, edit func(map[string]any)) []byte {
 		return body
 	}
 	return out
+}
+
+// withoutSwap takes swapRecord out of a request.
+func withoutSwap(r *http.Request) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(editJSON(body, func(m map[string]any) { delete(m, "swapRecord") })))
+	return nil
 }

@@ -54,6 +54,12 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 		p.forward(w, r, changing(wrongCID))
 	case AlteredRecord:
 		p.forward(w, r, changing(altered))
+	case NoSwap:
+		if withoutSwap(r) != nil {
+			hangUp(w)
+			return
+		}
+		p.forward(w, r, pass)
 	case Revoked:
 		refuse(w, http.StatusBadRequest, "ExpiredToken", "Token has been revoked")
 	case LockedOut:
