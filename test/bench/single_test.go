@@ -27,6 +27,28 @@ func BenchmarkGet(b *testing.B) {
 	}, ratio(ours.median(), theirs.median()))
 }
 
+// BenchmarkGetCached is GET's floor: what the API machinery and TLS take when
+// nobody is asked.
+func BenchmarkGetCached(b *testing.B) {
+	e := start(b, nil)
+	if _, err := e.put(b.Context(), "one", "one", ""); err != nil {
+		b.Fatal(err)
+	}
+	if err := e.list(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	ours, theirs := turns(b, 300, func(ctx context.Context, _ int) error {
+		_, err := e.client.SocialwebV1alpha1().Infras().Get(ctx, "one", metav1.GetOptions{ResourceVersion: "0"})
+		return err
+	}, func(ctx context.Context, _ int) error {
+		return e.xrpc(ctx, http.MethodGet, fmt.Sprintf("com.atproto.repo.getRecord?repo=%s&collection=%s&rkey=one", e.did(), collection), nil, &struct{}{})
+	})
+	add(b, result{
+		what: "GET with resourceVersion=0", ours: ours.String(), theirs: "raw getRecord: " + theirs.String(), goal: "—",
+		where: "HTTP/2, TLS, authentication, JSON: nobody is asked. The floor of the row above",
+	}, ratio(ours.median(), theirs.median()))
+}
+
 func BenchmarkPatch(b *testing.B) {
 	e := start(b, nil)
 	ctx := b.Context()
