@@ -42,6 +42,11 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
 	flag.Parse()
+	// Most tests wait most of the time.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	logging := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(logging)
 	_ = logging.Parse([]string{"-logtostderr=false", "-stderrthreshold=FATAL"})

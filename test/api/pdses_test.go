@@ -10,7 +10,7 @@ import (
 
 // referenceAccounts is how many tests can use the reference PDS: each takes an
 // account of its own.
-const referenceAccounts = 12
+const referenceAccounts = 28
 
 var reference struct {
 	once   sync.Once
@@ -50,11 +50,21 @@ func onReference(t *testing.T) *account {
 // onEmbedded is the account of an embedded PDS of the test's own.
 func onEmbedded(t *testing.T) *account {
 	t.Helper()
-	s := testpds.StartDev(t, testpds.Options{})
-	a := &account{Account: s.Accounts[0], pds: s}
-	keepSecret(a.Password)
-	a.login(t)
-	return a
+	return embedded(t, "alice")[0]
+}
+
+// embedded are the accounts of an embedded PDS of the test's own.
+func embedded(t *testing.T, names ...string) []*account {
+	t.Helper()
+	s := testpds.StartDev(t, testpds.Options{Accounts: names})
+	var out []*account
+	for _, one := range s.Accounts {
+		a := &account{Account: one, pds: s}
+		keepSecret(a.Password)
+		a.login(t)
+		out = append(out, a)
+	}
+	return out
 }
 
 // onBoth runs a test on the embedded and on the reference PDS.
