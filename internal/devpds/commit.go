@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/bluesky-social/indigo/atproto/repo"
+	"github.com/bluesky-social/indigo/atproto/repo/mst"
 	"github.com/ipfs/go-cid"
 )
 
@@ -114,6 +115,11 @@ func (s *Server) build(ctx context.Context, r *repository, cur *snapshot, ops []
 		}
 		if _, err := repo.ApplyOp(r.tree, o.path, value); err != nil {
 			return nil, fmt.Errorf("change MST: %w", err)
+		}
+		// indigo leaves an emptied tree with the height of its last key, and what is
+		// put into it then lies below a root without keys: no canonical tree.
+		if r.tree.IsEmpty() {
+			*r.tree = mst.NewEmptyTree()
 		}
 	}
 	dirty := dirtyNodes(r.tree.Root, nil)
