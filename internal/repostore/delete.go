@@ -86,7 +86,7 @@ func (s *Store) deletePrivate(ctx context.Context, ref objectRef, sn snapshot, o
 	}
 	m, uri, err := s.mountFor(ref.workspace, sn.stamp.URI)
 	if err != nil {
-		return finished, nil // no mount now: whoever mounts it lists it
+		return finished, nil //nolint:nilerr // no mount now: whoever mounts it lists it
 	}
 	m.deferKey(uri.Key) // whatever the next line does, it is tried until it is done
 	m.progress.wake()
@@ -135,7 +135,7 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 		_, derr := s.dropIntent(ctx, ref, it, true)
 		return finished, errors.Join(fmt.Errorf("delete %s: %w", uri, err), derr)
 	}
-	rev := ""
+	var rev string
 	if commit != nil {
 		rev = commit.Rev
 	} else if latest, err := m.Repo.LatestCommit(ctx); err != nil { // it was gone already

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
@@ -138,7 +137,7 @@ func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri record
 	if it := sn.droppedFor(rec.CID); it != nil {
 		return s.applyIntent(ctx, ref, sn.view, it, rev, g)
 	}
-	return s.editedElsewhere(ctx, ref, uri, sn, rec, rev, g, o)
+	return s.editedElsewhere(ctx, ref, sn, rec, rev, g, o)
 }
 
 // sameAgain: the record is what the view shows, at a later rev. If it changed
@@ -213,7 +212,7 @@ func (s *Store) fresh(ref objectRef, uri recordURI, id *identity, rec *atproto.R
 		return nil, stamp{}, err
 	}
 	accessor.SetName(ref.name)
-	accessor.SetUID(types.UID(uuid.NewUUID()))
+	accessor.SetUID(uuid.NewUUID())
 	if id != nil && id.UID != "" {
 		accessor.SetUID(id.UID)
 	}
@@ -240,7 +239,7 @@ func (s *Store) fresh(ref objectRef, uri recordURI, id *identity, rec *atproto.R
 
 // editedElsewhere: the record's declaration becomes the object's; all else of the
 // object stays.
-func (s *Store) editedElsewhere(ctx context.Context, ref objectRef, uri recordURI, sn snapshot, rec *atproto.Record, rev string, g guard, o ingestOptions) error {
+func (s *Store) editedElsewhere(ctx context.Context, ref objectRef, sn snapshot, rec *atproto.Record, rev string, g guard, o ingestOptions) error {
 	before, err := s.declarationOf(sn.obj)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package repostore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,7 +59,7 @@ func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []cli
 
 // errMoved says that a transaction's compares did not hold: the view, the intent
 // or the fence moved, and the caller must look again.
-var errMoved = fmt.Errorf("the view moved")
+var errMoved = errors.New("the view moved")
 
 // putView writes obj with its stamp over exactly v (v.revision 0: creates it) and
 // decodes what was stored into out, which may be nil.

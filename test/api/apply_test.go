@@ -55,10 +55,10 @@ func TestServerSideApply(t *testing.T) {
 		if _, ok := have["m1/Apply/"]; !ok || len(have) != 2 {
 			t.Errorf("managers %v", keys(have))
 		}
-		if err := contains(string(have["controller/Apply/status"].FieldsV1.Raw), "f:phase", `k:{\"name\":\"web\"}`); err != nil {
+		if err := contains(have["controller/Apply/status"].FieldsV1.GetRawString(), "f:phase", `k:{\"name\":\"web\"}`); err != nil {
 			t.Error(err)
 		}
-		if err := contains(string(have["m1/Apply/"].FieldsV1.Raw), "f:status"); err == nil {
+		if err := contains(have["m1/Apply/"].FieldsV1.GetRawString(), "f:status"); err == nil {
 			t.Error("m1 owns the status")
 		}
 		rev := a.rev(t)
@@ -76,7 +76,7 @@ func TestServerSideApply(t *testing.T) {
 			t.Errorf("record %v", value)
 		}
 		have = managers(e.infra(t, "a"))
-		if contains(string(have["m1/Apply/"].FieldsV1.Raw), "f:description") == nil || contains(string(have["m2/Apply/"].FieldsV1.Raw), "f:description") != nil {
+		if contains(have["m1/Apply/"].FieldsV1.GetRawString(), "f:description") == nil || contains(have["m2/Apply/"].FieldsV1.GetRawString(), "f:description") != nil {
 			t.Errorf("after force: %v", have)
 		}
 		if r := e.apply(t, "a", "", "m1", false, `},"spec":{"contracts":[{"name":"web"}]}}`); r.status != http.StatusOK || decode[v1alpha1.Infra](t, r.body).Labels["l"] != "" {
@@ -88,7 +88,7 @@ func TestServerSideApply(t *testing.T) {
 		value["description"] = "three"
 		a.put(t, "a", value)
 		edited := e.infra(t, "a")
-		if edited.Spec.Description != "three" || contains(string(managers(edited)["m2/Apply/"].FieldsV1.Raw), "f:description") != nil {
+		if edited.Spec.Description != "three" || contains(managers(edited)["m2/Apply/"].FieldsV1.GetRawString(), "f:description") != nil {
 			t.Errorf("edited elsewhere: %+v", edited)
 		}
 		if r := e.apply(t, "a", "", "m2", false, `},"spec":{"description":"two"}}`); r.status != http.StatusOK || decode[v1alpha1.Infra](t, r.body).Spec.Description != "two" {

@@ -105,7 +105,7 @@ func (f *faultRun) succeeds(t *testing.T, name string, statuses ...int) {
 	waitFor(t, name, func() error {
 		a := f.do(t, op.request)
 		if !slices.Contains(statuses, a.status) {
-			return fmt.Errorf("%d %s %v", a.status, a.body, a.err)
+			return fmt.Errorf("%d %s %v", a.status, a.body, a.err) //nolint:errorlint // there may be none
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,7 +96,7 @@ func TestVerbsAreServed(t *testing.T) {
 			t.Errorf("%s: short names %v, categories %v", r.Name, r.ShortNames, r.Categories)
 		}
 		slices.Sort(r.Verbs)
-		if fmt.Sprint(r.Verbs) != want || r.Namespaced {
+		if r.Verbs.String() != want || r.Namespaced {
 			t.Errorf("%s: verbs %v, namespaced %t", r.Name, r.Verbs, r.Namespaced)
 		}
 		collection, object := groupPath+"/"+main, groupPath+"/"+main+"/nothing"
@@ -129,7 +130,7 @@ func TestDeleteCollection(t *testing.T) {
 	e := newEnv(t, onEmbedded(t))
 	for i := range 6 {
 		obj := newInfra(fmt.Sprintf("o%d", i), "x")
-		obj.Labels = map[string]string{"odd": fmt.Sprint(i%2 == 1)}
+		obj.Labels = map[string]string{"odd": strconv.FormatBool(i%2 == 1)}
 		e.create(t, obj)
 	}
 	if err := e.client.Infras().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "odd=true"}); err != nil {

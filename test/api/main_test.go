@@ -107,17 +107,17 @@ func logFaults() []string {
 func etcdEndpoint(t *testing.T) string {
 	t.Helper()
 	etcdOnce.Do(func() {
-		shared.etcd, etcdErr = dev.StartEtcd(t.Context(), filepath.Join(shared.dir, "etcd"))
+		shared.etcd, errEtcd = dev.StartEtcd(t.Context(), filepath.Join(shared.dir, "etcd"))
 	})
-	if etcdErr != nil {
-		t.Fatal(etcdErr)
+	if errEtcd != nil {
+		t.Fatal(errEtcd)
 	}
 	return shared.etcd.Endpoint()
 }
 
 var (
 	etcdOnce sync.Once
-	etcdErr  error
+	errEtcd  error
 )
 
 // lockedBuffer is a buffer that many goroutines may write to.

@@ -33,7 +33,7 @@ func (e watchEvent) infra(t testing.TB) *v1alpha1.Infra {
 func (s *server) watch(t *testing.T, path string) *watching {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	resp, err := s.open(ctx, t, request{path: path})
+	resp, err := s.open(ctx, t, request{path: path}) //nolint:bodyclose // it is read, and closed, by the watch
 	if err != nil {
 		cancel()
 		t.Fatalf("watch %s: %v", path, err)

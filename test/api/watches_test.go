@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -142,8 +143,8 @@ func TestEmptyListCanBeWatched(t *testing.T) {
 	}
 	number(t, l.ResourceVersion)
 	rw, err := watchtools.NewRetryWatcherWithContext(t.Context(), l.ResourceVersion, &cache.ListWatch{
-		WatchFunc: func(o metav1.ListOptions) (watch.Interface, error) {
-			return e.client.EphemeralInfras().Watch(t.Context(), o)
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return e.client.EphemeralInfras().Watch(ctx, o)
 		},
 	})
 	if err != nil {

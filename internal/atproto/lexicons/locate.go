@@ -33,7 +33,7 @@ type walk struct {
 }
 
 // value checks one value; base is the NSID that local references start from.
-func (w walk) value(base string, def any, v any, path string) (string, error) {
+func (w walk) value(base string, def, v any, path string) (string, error) {
 	if v == nil {
 		return path, errors.New("null is not a value: leave the field out")
 	}

@@ -12,8 +12,8 @@ import (
 // Funcs are the fill functions of the group. Where the versioned type has a
 // default, the internal one never holds the zero value: a round trip would fill
 // it in.
-var Funcs = func(runtimeserializer.CodecFactory) []interface{} {
-	return []interface{}{
+var Funcs = func(runtimeserializer.CodecFactory) []any {
+	return []any{
 		func(s *socialweb.Contract, c randfill.Continue) {
 			c.FillNoCustom(s)
 			if s.State == "" {
