@@ -131,7 +131,7 @@ func (s *Store) publishOne(ctx context.Context, ref objectRef) error {
 		return nil
 	}
 	if ours != sn.stamp.Published {
-		s.clearCondition(obj, ConditionStatusContested, "Changed", "the status changed and was published again")
+		s.clearCondition(obj, ConditionStatusContested, "Uncontested", "the status changed and was published again")
 	}
 	done, err := s.try(ctx, publicWrite{op: opUpdate, ref: ref, mount: m, uri: uri, base: sn.view, obj: obj, direction: InSync}, s.mapper.New())
 	if err == nil && done != finished {
@@ -178,7 +178,7 @@ func (s *Store) countOverwrite(sn snapshot, obj runtime.Object, declarationChang
 	st.Overwritten++
 	if st.Overwritten >= contestLimit {
 		s.setCondition(obj, metav1.Condition{
-			Type: ConditionStatusContested, Status: metav1.ConditionTrue, Reason: "Overwritten",
+			Type: ConditionStatusContested, Status: metav1.ConditionTrue, Reason: "ForeignWriter",
 			Message: "somebody else keeps replacing this status in the record; it is written again once it changes. Is a second deployment using this account?",
 		})
 	}

@@ -158,7 +158,7 @@ func (u *update) write(ctx context.Context, sn snapshot, obj runtime.Object) (ou
 	if err != nil {
 		return finished, err
 	}
-	u.clearCondition(obj, ConditionSyncConflict, "Resolved", "a later write of the declaration succeeded")
+	u.clearCondition(obj, ConditionSyncConflict, "NoConflict", "a later write of the declaration succeeded")
 	return u.try(ctx, publicWrite{op: opUpdate, ref: u.ref, mount: m, uri: uri, base: sn.view, obj: obj, direction: Pushed}, u.out)
 }
 
