@@ -14,8 +14,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain ends the shared etcd, then checks that nothing is left running.
+// TestMain ends the shared etcd, then checks that nothing is left running. In a
+// child of the crash matrix it runs that child instead.
 func TestMain(m *testing.M) {
+	if spec := os.Getenv(crashChildEnv); spec != "" {
+		if err := runCrashChild(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	code := m.Run()
 	stopSharedEtcd()
 	if code == 0 {

@@ -106,15 +106,19 @@ func (r *replica) m() *mount { return r.hub.mountNamed(r.ws, testRepo) }
 // newRawWidgets is the stock store that lies under ours.
 func newRawWidgets(t testing.TB, etcd *clientv3.Client, prefix string) storage.Interface {
 	t.Helper()
-	kc := &kubernetes.Client{Client: etcd}
-	kc.Kubernetes = kc
-	v := storage.APIObjectVersioner{}
-	s, err := etcd3.New(kc, nil, widgetCodec, newWidget, newWidgetList, prefix+"/views", testPrefix, widgetResource,
-		stampStripper{plaintext.NewEncryptCheckTransformer()}, etcd3.NewDefaultLeaseManagerConfig(), etcd3.NewDefaultDecoder(widgetCodec, v), v)
+	s, err := rawWidgets(etcd, prefix)
 	if err != nil {
 		t.Fatalf("stock store: %v", err)
 	}
 	return s
+}
+
+func rawWidgets(etcd *clientv3.Client, prefix string) (storage.Interface, error) {
+	kc := &kubernetes.Client{Client: etcd}
+	kc.Kubernetes = kc
+	v := storage.APIObjectVersioner{}
+	return etcd3.New(kc, nil, widgetCodec, newWidget, newWidgetList, prefix+"/views", testPrefix, widgetResource,
+		stampStripper{plaintext.NewEncryptCheckTransformer()}, etcd3.NewDefaultLeaseManagerConfig(), etcd3.NewDefaultDecoder(widgetCodec, v), v)
 }
 
 // key of a widget in the storage, and of its record.
