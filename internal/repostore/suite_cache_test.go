@@ -18,7 +18,13 @@ func init() {
 	// The Cacher's own check, KUBE_WATCHCACHE_CONSISTENCY_CHECKER: a cache that
 	// differs from etcd ends the tests. It runs every 5 minutes otherwise.
 	consistency.PanicOnCacheInconsistency = true
-	consistency.CheckPeriod = 50 * time.Millisecond
+	consistency.CheckPeriod = 10 * time.Millisecond
+}
+
+// withoutCheck is for cases that lead the check astray.
+func withoutCheck(t *testing.T) {
+	consistency.PanicOnCacheInconsistency = false
+	t.Cleanup(func() { consistency.PanicOnCacheInconsistency = true })
 }
 
 // newDelegator puts the Cacher and its delegator in front of the Store, as
