@@ -9,13 +9,14 @@ import (
 	st "k8s.io/apiserver/pkg/storage/testing"
 )
 
-// Why a case can't apply.
+// Why a case can't apply, or what is particular about it.
 const (
 	noTTL          = "a record can't vanish by a lease, so a ttl is refused with 422 (ErrTTL), which TestTTLIsRefused asserts"
 	cacheDecoded   = "the case corrupts values in etcd; the Cacher answers from objects that it decoded before"
 	cacheUnlimited = "the case needs a continue token of a list at resourceVersion 0, which the Cacher answers whole, whatever the limit"
 	cacheHistory   = "the Cacher watches from its own history, which a compaction of etcd doesn't shorten; all before that step runs"
 	cacheProgress  = "the Cacher turns etcd's progress into bookmarks of its own and ignores ProgressNotify"
+	misnamed       = "without the consistency check: its objects are not what their keys say"
 	stockBookmarks = "the stock store sends no bookmarks of its own; the Cacher makes them"
 )
 
@@ -103,8 +104,8 @@ func storeCases() []suiteCase {
 		{function: "RunTestGuaranteedUpdateChecksStoredData", run: func(ctx context.Context, t *testing.T, r suiteRun) {
 			st.RunTestGuaranteedUpdateChecksStoredData(ctx, t, r.s)
 		}},
-		{function: "RunTestGuaranteedUpdateWithConflict", run: plain(st.RunTestGuaranteedUpdateWithConflict)},
-		{function: "RunTestGuaranteedUpdateWithSuggestionAndConflict", run: plain(st.RunTestGuaranteedUpdateWithSuggestionAndConflict)},
+		{function: "RunTestGuaranteedUpdateWithConflict", note: misnamed, before: withoutCheck, run: plain(st.RunTestGuaranteedUpdateWithConflict)},
+		{function: "RunTestGuaranteedUpdateWithSuggestionAndConflict", note: misnamed, before: withoutCheck, run: plain(st.RunTestGuaranteedUpdateWithSuggestionAndConflict)},
 		{function: "RunTestTransformationFailure", notCached: cacheDecoded, run: func(ctx context.Context, t *testing.T, r suiteRun) {
 			st.RunTestTransformationFailure(ctx, t, r.s)
 		}},
@@ -125,7 +126,7 @@ func storeCases() []suiteCase {
 		{function: "RunTestCompactRevision", run: func(ctx context.Context, t *testing.T, r suiteRun) {
 			st.RunTestCompactRevision(ctx, t, r.s, r.increaseRV, r.compact)
 		}},
-		{function: "RunTestKeySchema", note: "without the consistency check: the objects are not what their keys say", before: withoutCheck, run: plain(st.RunTestKeySchema)},
+		{function: "RunTestKeySchema", note: misnamed, before: withoutCheck, run: plain(st.RunTestKeySchema)},
 	}
 }
 
