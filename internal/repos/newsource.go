@@ -25,6 +25,8 @@ type EventOptions struct {
 	Jetstream string
 	// PollInterval of the source type Poll; 0: its default.
 	PollInterval time.Duration
+	// Leading tells whether this replica is the one that polls; nil: always.
+	Leading func() bool
 	// Dialer decides which addresses are allowed; HTTP likewise, for polls.
 	Dialer atproto.Dialer
 	HTTP   *http.Client
@@ -59,7 +61,7 @@ func NewEventSources(o EventOptions) func(SourceKey) (events.Source, error) {
 			if err != nil {
 				return nil, err
 			}
-			return events.NewPoll(events.PollOptions{Latest: latest, Interval: o.PollInterval, Clock: o.Clock})
+			return events.NewPoll(events.PollOptions{Latest: latest, Interval: o.PollInterval, Leading: o.Leading, Clock: o.Clock})
 		default:
 			return nil, fmt.Errorf("spec.eventSource %q is not known", k.Type)
 		}

@@ -111,7 +111,7 @@ func (s *repoStorage) manager(loopback *restclient.Config) (*repos.Manager, erro
 		Hub: s.Hub, All: all, For: forWorkspace, Credentials: creds, Identities: ids, Keys: keys, HTTP: client, Budgets: budgets,
 		Leading: s.leader.Leading,
 		NewSource: repos.NewEventSources(repos.EventOptions{
-			Collections: collections, Jetstream: o.Jetstream, PollInterval: o.PollInterval,
+			Collections: collections, Jetstream: o.Jetstream, PollInterval: o.PollInterval, Leading: s.leader.Leading,
 			Dialer: dialer, HTTP: client, Keys: keys, Budgets: budgets,
 		}),
 	}), nil

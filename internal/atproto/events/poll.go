@@ -19,6 +19,9 @@ type PollOptions struct {
 	Latest func(ctx context.Context, did string) (atproto.Commit, error)
 	// Interval between two looks at one repository, ± a tenth; 0: 5 s.
 	Interval time.Duration
+	// Leading tells whether this process is the one of several that asks; the
+	// others stand by and see what it brings in. nil: always.
+	Leading func() bool
 	// Clock; nil: the real one.
 	Clock clock.WithTicker
 }
@@ -104,6 +107,10 @@ func (p *Poll) round(ctx context.Context) time.Duration {
 // look asks for did's latest commit and says when to look again.
 func (p *Poll) look(ctx context.Context, did string, s *polled) time.Duration {
 	again := p.o.Interval - p.o.Interval/10 + rand.N(p.o.Interval/5+1)
+	if p.o.Leading != nil && !p.o.Leading() {
+		s.failed = false
+		return again
+	}
 	commit, err := p.o.Latest(ctx, did)
 	s.failed = err != nil
 	switch {

@@ -113,6 +113,30 @@ func TestPollKeepsToItsInterval(t *testing.T) {
 	}
 }
 
+// TestPollStandsBy: of several replicas one asks; another that takes over reports
+// what moved meanwhile.
+func TestPollStandsBy(t *testing.T) {
+	p, f, clk := newPoll(t)
+	leading := false
+	p.o.Leading = func() bool { return leading }
+	var got []Event
+	defer p.Subscribe("did:web:a.example", func(e Event) { got = append(got, e) })()
+	f.set("did:web:a.example", "2", nil)
+	got = nil
+	round(t, p, clk)
+	if n := f.count("did:web:a.example"); n != 0 || len(got) != 0 {
+		t.Fatalf("a replica that stands by asked %d times and reported %v", n, got)
+	}
+	if !p.Connected() {
+		t.Error("standing by isn't being cut off")
+	}
+	leading = true
+	round(t, p, clk)
+	if len(got) != 1 || got[0].Kind != Gap || got[0].Rev != "2" {
+		t.Errorf("after taking over: %v", got)
+	}
+}
+
 func TestPollAccountAndFailures(t *testing.T) {
 	p, f, clk := newPoll(t)
 	r := newRecorder()
