@@ -122,6 +122,7 @@ func TestPollStandsBy(t *testing.T) {
 	var got []Event
 	defer p.Subscribe("did:web:a.example", func(e Event) { got = append(got, e) })()
 	f.set("did:web:a.example", "2", nil)
+	round(t, p, clk) // it is connected from here on, which is a gap
 	got = nil
 	round(t, p, clk)
 	if n := f.count("did:web:a.example"); n != 0 || len(got) != 0 {
