@@ -108,11 +108,11 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l 
 
 // startServer runs the server on serverCtx until ended is closed, and returns
 // when it is ready and has its AtprotoRepo.
-func startServer(ctx, serverCtx context.Context, steps *Steps, ended chan error, make func() (*infraserver.Server, error), url string, p *pds) error {
+func startServer(ctx, serverCtx context.Context, steps *Steps, ended chan error, newServer func() (*infraserver.Server, error), url string, p *pds) error {
 	var s *infraserver.Server
 	if err := steps.Do(ctx, "API server", func(ctx context.Context) (string, error) {
 		var err error
-		if s, err = make(); err != nil {
+		if s, err = newServer(); err != nil {
 			close(ended)
 			return "", err
 		}

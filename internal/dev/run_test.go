@@ -1,6 +1,7 @@
 package dev_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -51,7 +52,7 @@ func TestASecondStartContinues(t *testing.T) {
 	if again.UID != made.UID {
 		t.Errorf("uid %s, before %s", again.UID, made.UID)
 	}
-	if now, err := os.ReadFile(filepath.Join(dir, "pki", "admin.crt")); err != nil || string(now) != string(admin) {
+	if now, err := os.ReadFile(filepath.Join(dir, "pki", "admin.crt")); err != nil || !bytes.Equal(now, admin) {
 		t.Errorf("the admin's certificate changed (%v)", err)
 	}
 	repo, err := d.Client.SocialwebV1alpha1().AtprotoRepos().Get(t.Context(), "default", metav1.GetOptions{})

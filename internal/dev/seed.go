@@ -62,13 +62,14 @@ func seed(ctx context.Context, c *rest.Config, p *pds) error {
 	})
 }
 
-// settled waits until the AtprotoRepo is ready, and says how it stands when it
+// settled waits until the AtprotoRepo is ready and its objects can be read, and says how it stands when it
 // isn't in time.
 func settled(ctx context.Context, c *rest.Config) (string, error) {
 	client, err := versioned.NewForConfig(c)
 	if err != nil {
 		return "", err
 	}
+	infras := client.SocialwebV1alpha1().RESTClient()
 	var last string
 	waitCtx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
@@ -82,7 +83,16 @@ func settled(ctx context.Context, c *rest.Config) (string, error) {
 			return false, nil
 		}
 		last = ready.Reason
-		return ready.Status == metav1.ConditionTrue, nil
+		if ready.Status != metav1.ConditionTrue {
+			return false, nil
+		}
+		// The status may be of an earlier start. A consistent read tells how it is.
+		err = infras.Get().Resource("infras").Param("limit", "1").MaxRetries(0).Do(ctx).Error()
+		if apierrors.IsServiceUnavailable(err) {
+			last = "NotReachable"
+			return false, nil
+		}
+		return err == nil, err
 	})
 	switch {
 	case err == nil:

@@ -124,7 +124,7 @@ func waitReady(ctx context.Context, c *rest.Config, ended <-chan error) error {
 }
 
 func getReady(ctx context.Context, client *http.Client, host string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/readyz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/readyz", http.NoBody)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (r *rotating) Renew(ctx context.Context, generation uint64) error {
 	if err != nil {
 		return err
 	}
-	if epoch != uint32(generation>>32) {
+	if uint64(epoch) != generation>>32 {
 		return nil // replaced already
 	}
 	err = inner.Renew(ctx, generation&(1<<32-1))

@@ -66,7 +66,7 @@ func newRotating(p *provider) *rotating {
 
 func authorize(t *testing.T, r *rotating) (uint64, error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://pds", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://pds", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

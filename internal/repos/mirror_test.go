@@ -21,7 +21,7 @@ func TestMirror(t *testing.T) {
 	m := newMirror(func(k key) { changed = append(changed, k) }, func(ks []key) { listed = ks })
 	told := func(want ...key) {
 		t.Helper()
-		slices.SortFunc(changed, func(a, b key) int { return compare(a, b) })
+		slices.SortFunc(changed, compare)
 		if !reflect.DeepEqual(changed, want) {
 			t.Errorf("changed %v, want %v", changed, want)
 		}

@@ -23,7 +23,7 @@ type SourceKey struct {
 
 // sources runs one event source a key, as long as somebody holds it.
 type sources struct {
-	make func(SourceKey) (events.Source, error)
+	newSource func(SourceKey) (events.Source, error)
 
 	mu      sync.Mutex // guards what follows
 	base    context.Context
@@ -37,8 +37,8 @@ type source struct {
 	stop    context.CancelFunc
 }
 
-func newSources(make func(SourceKey) (events.Source, error)) *sources {
-	return &sources{make: make, running: map[SourceKey]*source{}}
+func newSources(newSource func(SourceKey) (events.Source, error)) *sources {
+	return &sources{newSource: newSource, running: map[SourceKey]*source{}}
 }
 
 // start allows sources, which end with ctx.
@@ -51,14 +51,14 @@ func (s *sources) start(ctx context.Context) {
 // hold returns the source of a key, running, until release is called; a nil
 // source where there are none.
 func (s *sources) hold(k SourceKey) (src events.Source, release func(), err error) {
-	if s.make == nil {
+	if s.newSource == nil {
 		return nil, func() {}, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.running[k]
 	if r == nil {
-		made, err := s.make(k)
+		made, err := s.newSource(k)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -83,20 +83,20 @@ func TestSourcesThatCantBeMade(t *testing.T) {
 }
 
 func TestEventSourcesOfAllTypes(t *testing.T) {
-	make := NewEventSources(EventOptions{Jetstream: "wss://jetstream.example"})
+	newSource := NewEventSources(EventOptions{Jetstream: "wss://jetstream.example"})
 	for _, k := range []SourceKey{
 		{Type: v1alpha1.EventSourceFirehose, PDS: "https://a"},
 		{Type: v1alpha1.EventSourceJetstream, PDS: "https://a"},
 		{Type: v1alpha1.EventSourceJetstream, PDS: "https://a", Jetstream: "ws://other"},
 	} {
-		if s, err := make(k); s == nil || err != nil {
+		if s, err := newSource(k); s == nil || err != nil {
 			t.Errorf("%+v: %v, %v", k, s, err)
 		}
 	}
 	if _, err := NewEventSources(EventOptions{})(SourceKey{Type: v1alpha1.EventSourceJetstream, PDS: "https://a"}); err == nil {
 		t.Error("a Jetstream without an address was made")
 	}
-	if _, err := make(SourceKey{Type: "Carrier pigeon", PDS: "https://a"}); err == nil {
+	if _, err := newSource(SourceKey{Type: "Carrier pigeon", PDS: "https://a"}); err == nil {
 		t.Error("an unknown type was made")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 
@@ -43,7 +43,7 @@ func objectKey(ctx context.Context, gr schema.GroupResource, prefix, name string
 	if name == "" {
 		return "", apierrors.NewBadRequest("name parameter required")
 	}
-	if msgs := path.IsValidPathSegmentName(name); len(msgs) != 0 {
+	if msgs := content.IsPathSegmentName(name); len(msgs) != 0 {
 		return "", apierrors.NewBadRequest("name parameter invalid: " + name + ": " + msgs[0])
 	}
 	return prefix + "/" + ws + "/" + name, nil

@@ -3,6 +3,7 @@ package cases
 import (
 	"encoding/json"
 	"io"
+	"net/http"
 	"strconv"
 	"testing"
 
@@ -135,7 +136,7 @@ func (e *env) watchAll(t *testing.T, path string) []event {
 	t.Helper()
 	resp := e.open(t.Context(), t, "GET", path, "")
 	defer resp.Body.Close() //nolint:errcheck // it was read
-	if resp.StatusCode != 200 {
+	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s", path, resp.Status)
 	}
 	var out []event

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/testdev"
 )
 
 // patience is how long a command that was started in the background may take.
@@ -99,9 +100,12 @@ func testWait(t *testing.T, e env) {
 	expect(t, lines, "wait")
 	expect(t, phase, "wait")
 	e.k.Run(t, ready...) // true already
-	gone := e.follow(t, "wait", "infra/wait", "--for=delete", "--timeout=60s", "-o", "name")
+	gone := make(chan testdev.Result, 1)
+	go func() { gone <- e.k.Do(t, "", "wait", "infra/wait", "--for=delete", "--timeout=60s") }()
 	e.k.Run(t, "delete", "infra", "wait", "--wait=false")
-	expect(t, gone, "wait")
+	if r := <-gone; r.Code != 0 {
+		t.Errorf("wait for the deletion: exit %d, %s", r.Code, r.Err)
+	}
 }
 
 // testForeignEdits: after a putRecord straight to the PDS returns, the next get

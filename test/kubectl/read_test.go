@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func testFormats(t *testing.T, e env) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(a) != string(b) || fromJSON["kind"] != "Infra" || fromJSON["apiVersion"] != "socialweb.computer/v1alpha1" {
+	if !bytes.Equal(a, b) || fromJSON["kind"] != "Infra" || fromJSON["apiVersion"] != "socialweb.computer/v1alpha1" {
 		t.Errorf("JSON %s\nYAML %s", a, b)
 	}
 	var list struct {
@@ -106,12 +107,12 @@ func testExplain(t *testing.T, e env) {
 }
 
 func testValidation(t *testing.T, e env) {
-	unknown := strings.Replace(manifest("invalid", "x"), `"description"`, `"descripton"`, 1)
-	if err := e.k.Fails(t, unknown, "apply", "--dry-run=server", "--validate=strict", "-f", "-"); !strings.Contains(err, "spec.descripton") {
+	unknown := strings.Replace(manifest("invalid", "x"), `"description"`, `"colour"`, 1)
+	if err := e.k.Fails(t, unknown, "apply", "--dry-run=server", "--validate=strict", "-f", "-"); !strings.Contains(err, "spec.colour") {
 		t.Errorf("strict: %s", err)
 	}
 	r := e.k.Do(t, unknown, "create", "--dry-run=server", "--validate=warn", "-f", "-")
-	if r.Code != 0 || !strings.Contains(r.Err, "spec.descripton") {
+	if r.Code != 0 || !strings.Contains(r.Err, "spec.colour") {
 		t.Errorf("warn: exit %d, %s", r.Code, r.Err)
 	}
 	twice := strings.Replace(manifest("invalid", "x"), `"contracts":[`, `"contracts":[{"name":"web"},`, 1)

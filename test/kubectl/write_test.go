@@ -72,15 +72,15 @@ func testApply(t *testing.T, e env) {
 
 func testServerSideApply(t *testing.T, e env) {
 	t.Cleanup(func() { e.remove(t, "ssa") })
-	apply := func(manager, description string, more ...string) []string {
+	apply := func(manager string, more ...string) []string {
 		return append([]string{"apply", "--server-side", "--field-manager=" + manager, "-f", "-"}, more...)
 	}
-	e.k.RunIn(t, manifest("ssa", "m1"), apply("m1", "m1")...)
-	err := e.k.Fails(t, manifest("ssa", "m2"), apply("m2", "m2")...)
+	e.k.RunIn(t, manifest("ssa", "m1"), apply("m1")...)
+	err := e.k.Fails(t, manifest("ssa", "m2"), apply("m2")...)
 	if !strings.Contains(err, `"m1"`) || !strings.Contains(err, ".spec.description") {
 		t.Errorf("the conflict names neither the manager nor the field: %s", err)
 	}
-	e.k.RunIn(t, manifest("ssa", "m2"), apply("m2", "m2", "--force-conflicts")...)
+	e.k.RunIn(t, manifest("ssa", "m2"), apply("m2", "--force-conflicts")...)
 	if got := e.record(t, "ssa")["description"]; got != "m2" {
 		t.Errorf("description in the record: %v", got)
 	}
@@ -109,7 +109,7 @@ func testServerSideApply(t *testing.T, e env) {
 	}
 	e.settle(t, "ssa")
 	before := e.field(t, "ssa", ".metadata.resourceVersion")
-	e.k.RunIn(t, manifest("ssa", "m2"), apply("m2", "m2")...)
+	e.k.RunIn(t, manifest("ssa", "m2"), apply("m2")...)
 	if after := e.field(t, "ssa", ".metadata.resourceVersion"); after != before {
 		t.Errorf("an apply that changes nothing moved resourceVersion from %s to %s", before, after)
 	}

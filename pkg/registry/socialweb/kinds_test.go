@@ -25,7 +25,7 @@ func filled(t *testing.T, k registry.Kind, seed int64) runtime.Object {
 	o := k.New()
 	randfill.NewWithSeed(seed).NilChance(0).NumElements(1, 2).MaxDepth(12).Funcs(
 		func(tm *metav1.Time, c randfill.Continue) { *tm = metav1.Unix(c.Int63()%1e9, 0) },
-		func(m *metav1.FieldsV1, _ randfill.Continue) { m.Raw = []byte("{}") },
+		func(m *metav1.FieldsV1, _ randfill.Continue) { m.SetRawString("{}") },
 	).Fill(o)
 	return o
 }

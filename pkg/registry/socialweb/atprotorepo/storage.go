@@ -41,7 +41,7 @@ func NewREST(typer runtime.ObjectTyper, options generic.RESTOptionsGetter, locke
 	return &REST{main, locker}, status, nil
 }
 
-// Create implements rest.Creater. An AtprotoRepo that is the default is created
+// Create implements part of rest.StandardStorage. An AtprotoRepo that is the default is created
 // under the workspace's lock, so that two at once can't both be it.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, o *metav1.CreateOptions) (runtime.Object, error) {
 	if !repo(obj).Spec.Default {
@@ -55,7 +55,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	return r.REST.Create(ctx, obj, r.onlyDefault(validate), o)
 }
 
-// Update implements rest.Updater. What the update makes of the object is known
+// Update implements part of rest.StandardStorage. What the update makes of the object is known
 // inside of it only, so every update of the main resource takes the lock: they
 // are rare.
 func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, o *metav1.UpdateOptions) (runtime.Object, bool, error) {
