@@ -105,7 +105,7 @@ func storeCases() []suiteCase {
 			st.RunTestGuaranteedUpdateChecksStoredData(ctx, t, r.s)
 		}},
 		{function: "RunTestGuaranteedUpdateWithConflict", note: misnamed, before: withoutCheck, run: plain(st.RunTestGuaranteedUpdateWithConflict)},
-		{function: "RunTestGuaranteedUpdateWithSuggestionAndConflict", note: misnamed, before: withoutCheck, run: plain(st.RunTestGuaranteedUpdateWithSuggestionAndConflict)},
+		{function: "RunTestGuaranteedUpdateWithSuggestionAndConflict", run: plain(st.RunTestGuaranteedUpdateWithSuggestionAndConflict)},
 		{function: "RunTestTransformationFailure", notCached: cacheDecoded, run: func(ctx context.Context, t *testing.T, r suiteRun) {
 			st.RunTestTransformationFailure(ctx, t, r.s)
 		}},
