@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/warning"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
 // barrier makes the views of the request's workspace at least as new as its
@@ -48,13 +50,23 @@ func (m *mount) barrier(ctx context.Context) error {
 		return nil
 	}
 	return m.heads.do(ctx, func(ctx context.Context) error {
-		head, err := m.Repo.LatestCommit(ctx)
-		m.answered(head.Rev, err)
+		head, err := m.latest(ctx)
 		if err != nil {
 			return err
 		}
 		return m.reach(ctx, head.Rev, m.hub.eventWait)
 	})
+}
+
+// latest asks for the head, which is never behind what is ingested already.
+func (m *mount) latest(ctx context.Context) (atproto.Commit, error) {
+	known := m.progress.knownRev()
+	head, err := m.Repo.LatestCommit(ctx)
+	if err == nil && head.Rev < known {
+		err = fmt.Errorf("rev %s, seen at rev %s: %w", head.Rev, known, ErrWentBack)
+	}
+	m.answered(head.Rev, err)
+	return head, err
 }
 
 // catcher is an event source that can fetch at once what the PDS has not

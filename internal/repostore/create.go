@@ -106,7 +106,26 @@ func (s *Store) createRecord(ctx context.Context, ref objectRef, m *mount, uri r
 	if detached {
 		return finished, storage.NewKeyExistsError(s.keys.view(ref), 0)
 	}
-	return again, nil
+	return retryOr(s.occupied(ctx, m, ref, uri))
+}
+
+// occupied says why a record can't be created: there is one, and no ingest makes
+// it this object's. nil: the race is worth another try.
+func (s *Store) occupied(ctx context.Context, m *mount, ref objectRef, uri recordURI) error {
+	_, sn, err := s.lookRecord(ctx, ref.workspace, uri, &ref)
+	switch {
+	case err != nil:
+		return err
+	case sn.identity != nil && sn.identity.Name != ref.name:
+		return servedAlready(uri, sn.identity)
+	case sn.identity != nil, sn.intent != nil, m.Default && !sn.there():
+		return nil
+	}
+	cid, err := cidOf(ctx, m, uri)
+	if err != nil || cid == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s exists; set spec.record.uri to it to bind it", ErrBinding, uri)
 }
 
 // createFollowing makes an object of a record that exists: it pulls.

@@ -29,6 +29,10 @@ var (
 	ErrBusy = errors.New("a write of this record is in flight")
 	// ErrNotMounted: the object's repository is not (yet) served by this process.
 	ErrNotMounted = errors.New("repository not mounted")
+	// ErrWentBack: the PDS shows the repository as it was before something that was
+	// read of it already: it was restored from a backup, or answers from an old
+	// copy. The repository's next commit, whose rev is later than all, heals it.
+	ErrWentBack = errors.New("the repository went back behind what was read of it; its next commit will be read again")
 	// ErrAccess: the repository's access does not allow this.
 	ErrAccess = errors.New("access does not allow it")
 	// ErrRecordInvalid: the record is not valid and a write would replace what it

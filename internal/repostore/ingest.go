@@ -78,6 +78,11 @@ func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o inges
 	if err != nil {
 		return fmt.Errorf("read %s: %w", uri, err)
 	}
+	if sn.there() && commit.Rev < sn.stamp.Rev { // the view was read before the record was asked for
+		err := fmt.Errorf("%s at rev %s, seen at rev %s: %w", uri, commit.Rev, sn.stamp.Rev, ErrWentBack)
+		m.answered("", err)
+		return err
+	}
 	if settling {
 		s.hub.step("ingest.before-settle")
 		return s.settle(ctx, m, ref, uri, sn, rec, commit.Rev, o)

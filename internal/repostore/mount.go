@@ -135,6 +135,9 @@ func (m *mount) catchUp(ctx context.Context) error {
 		todo, _ = m.progress.tasks()
 	}
 	for key := range m.deferredKeys() {
+		if blocked, err := m.blocked(ctx, key); err != nil || blocked {
+			continue // looked at again with the next round
+		}
 		todo = append(todo, task{key: key})
 	}
 	var group errgroup.Group
@@ -219,6 +222,19 @@ func (m *mount) deferredKeys() map[atproto.Key]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.deferred)
+}
+
+// blocked tells whether the object that keeps a deferred record from being served
+// is still there. It asks etcd alone: records that wait cost the PDS nothing, and
+// one that is deleted meanwhile is announced like any other.
+func (m *mount) blocked(ctx context.Context, key atproto.Key) (bool, error) {
+	s := m.hub.storeFor(key.Collection)
+	if s == nil {
+		return true, nil
+	}
+	uri := recordURI{m.Repo.DID(), key}
+	_, sn, err := s.lookRecord(ctx, m.Workspace, uri, nil)
+	return sn.there() && (sn.stamp.URI != uri.String() || sn.stamp.orphaned()), err
 }
 
 // conflict remembers a record whose name another object has.

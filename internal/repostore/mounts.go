@@ -80,14 +80,25 @@ func (h *Hub) mountNamed(ws, name string) *mount {
 	return h.mounts[ws][name]
 }
 
-// mountOf is the mount of an account in a workspace; nil: none.
+// mountOf is the mount of an account in a workspace; nil: none. Of two it is the
+// one that may do more, then the default: an AtprotoRepo beside another of the
+// same account takes nothing away from the objects of that one.
 func (h *Hub) mountOf(ws, did string) *mount {
+	var best *mount
 	for _, m := range h.mountsIn(ws) {
-		if m.Repo.DID() == did {
-			return m
+		if m.Repo.DID() == did && (best == nil || m.rank() > best.rank()) {
+			best = m
 		}
 	}
-	return nil
+	return best
+}
+
+func (r MountedRepo) rank() int {
+	n := map[Access]int{AccessRead: 2, AccessReadWrite: 4}[r.Access]
+	if r.Default {
+		n++
+	}
+	return n
 }
 
 func (h *Hub) defaultMount(ws string) *mount {

@@ -34,8 +34,7 @@ func (m *mount) compare(ctx context.Context, g gap) error {
 		return err
 	}
 	defer m.syncing.give()
-	head, err := m.Repo.LatestCommit(ctx)
-	m.answered(head.Rev, err)
+	head, err := m.latest(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,16 +60,9 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	if err != nil {
 		return err
 	}
-	var todo []atproto.Key
-	for key, rec := range held {
-		if v, ok := shown[key]; !ok || v.cid != rec.CID {
-			todo = append(todo, key)
-		}
-	}
-	for key, v := range shown {
-		if _, ok := held[key]; !ok && v.cid != "" {
-			todo = append(todo, key)
-		}
+	todo, err := m.different(ctx, stores, shown, held)
+	if err != nil {
+		return err
 	}
 	if exported.Rev != "" {
 		if todo, err = m.rebuild(ctx, todo, held, exported.Rev); err != nil {
@@ -95,6 +87,60 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	m.progress.compared(reached, g, busy)
 	m.answered(head, nil)
 	return nil
+}
+
+// different lists the records to be ingested: those whose view shows something
+// else. Of a repository that is not the default, only records that an object has
+// bound count; its others may be many, and each would cost a request.
+func (m *mount) different(ctx context.Context, stores []*Store, shown map[atproto.Key]shownView, held map[atproto.Key]atproto.Record) ([]atproto.Key, error) {
+	claimed := map[atproto.Key]bool{}
+	if !m.Default {
+		for _, s := range stores {
+			if err := s.claims(ctx, m, claimed); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var todo []atproto.Key
+	for key, rec := range held {
+		if v, ok := shown[key]; ok && v.cid != rec.CID || !ok && (m.Default || claimed[key]) {
+			todo = append(todo, key)
+		}
+	}
+	for key, v := range shown {
+		if _, ok := held[key]; !ok && v.cid != "" {
+			todo = append(todo, key)
+		}
+	}
+	for key := range m.deferredKeys() {
+		if _, ok := held[key]; !ok && shown[key].cid == "" {
+			todo = append(todo, key) // it waits no more: it is gone
+		}
+	}
+	return todo, nil
+}
+
+// claims adds the records that an object has, and those that a dropped intent may
+// still make one's.
+func (s *Store) claims(ctx context.Context, m *mount, into map[atproto.Key]bool) error {
+	ids, err := s.identities(ctx, m)
+	if err != nil {
+		return err
+	}
+	for rkey := range ids {
+		into[atproto.Key{Collection: s.mapper.Collection(), RKey: rkey}] = true
+	}
+	dropped := strings.TrimSuffix(s.keys.tombstones(makeRef(s.resourcePrefix, m.Workspace, "")), "/")
+	return s.hub.eachKey(ctx, dropped, func(_ string, value []byte, modRevision int64) error {
+		it, err := decodeIntent(value, modRevision)
+		if err != nil {
+			return err
+		}
+		if uri, ok := parseURI(it.URI); ok && uri.did == m.Repo.DID() {
+			into[uri.Key] = true
+		}
+		return nil
+	})
 }
 
 // ingestAll ingests many records, and returns those that are busy where it does

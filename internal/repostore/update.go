@@ -211,6 +211,7 @@ func (u *update) rebind(ctx context.Context, sn snapshot, obj runtime.Object) (o
 		if detached, derr := u.isDetached(ctx, u.ref.workspace, uri); derr != nil || detached {
 			return finished, errors.Join(derr, fmt.Errorf("%w: %s exists; set spec.record.uri to it to bind it again", ErrBinding, uri))
 		}
+		return retryOr(u.occupied(ctx, m, u.ref, uri))
 	}
 	return done, err
 }
