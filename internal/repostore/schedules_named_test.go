@@ -259,6 +259,32 @@ func TestS6OldIntentWhoseCIDReturns(t *testing.T) {
 	}
 }
 
+// S6 for a create: a dropped create whose bytes come once gives its object its
+// private part; the next time they are another object's.
+func TestS6OldCreateWhoseCIDReturns(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.replica("A"), w.replica("B")
+	put := a.gates.stop("create.before-put")
+	w1 := start(func() (*widget, error) { return a.create(a.ctx(), aWidget("o", "target")) })
+	put.reached(t)
+	w.clock.jump(time.Hour)
+	b.hub.sweep(b.ctx())
+	put.release() // late, and the record is made
+	ended(t, "the create that slept", w1)
+	first, _ := converged(t, "o", b, a)
+	if first == nil || first.UID != "uid-o" {
+		t.Fatalf("the late put made %+v", first)
+	}
+	for range 2 {
+		w.repo.foreign(recordKey("o"), nil)
+		converged(t, "o", b, a)
+		w.repo.foreign(recordKey("o"), widgetRecord("target"))
+		if obj, _ := converged(t, "o", b, a); obj == nil || obj.UID == "uid-o" {
+			t.Fatalf("a record that came again is served as %+v", obj)
+		}
+	}
+}
+
 // S7: the record of a create has been made elsewhere, with the very same bytes,
 // and not been ingested: that is no creation.
 func TestS7CreateOfAnUnseenRecord(t *testing.T) {

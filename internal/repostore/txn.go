@@ -76,6 +76,10 @@ func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.
 	if uri, ok := parseURI(st.URI); ok && g.newIdentity {
 		cmps = append(cmps, absent(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)))
 	}
+	if !v.there() {
+		// What was dropped before this object is none of its successors'.
+		ops = append(ops, clientv3.OpDelete(s.keys.tombstones(ref), clientv3.WithPrefix()))
+	}
 	ops = append(ops, clientv3.OpPut(s.keys.view(ref), value))
 	ops = append(ops, s.identityOps(ref, v.stamp, st, obj)...)
 	resp, err := s.txn(ctx, "putView", cmps, append(ops, extra...))
