@@ -52,6 +52,10 @@ type Hub struct {
 	publishDelay time.Duration
 	lookRate     float64
 
+	// remounted holds a token when the access to a repository changed: there may be
+	// statuses now that can be published.
+	remounted chan struct{}
+
 	nonces  atomic.Int64
 	ticked  atomic.Int64 // unix nanoseconds of the last tick of Run
 	running atomic.Bool
@@ -73,7 +77,7 @@ func NewHub(c HubConfig) *Hub {
 	h := &Hub{
 		etcd: c.Etcd, keys: newKeyspace(c.Prefix), clock: c.Clock, replica: c.Replica,
 		intentTerm: c.IntentTerm, putTimeout: c.PutTimeout, eventWait: c.EventWait, publishDelay: c.PublishDelay, lookRate: c.LookRate,
-		mounts: map[string]map[string]*mount{},
+		mounts: map[string]map[string]*mount{}, remounted: make(chan struct{}, 1),
 	}
 	if h.clock == nil {
 		h.clock = clock.RealClock{}

@@ -47,7 +47,8 @@ func (h *Hub) SetRepo(r MountedRepo) {
 	m := newMount(h, r)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if old := h.mounts[r.Workspace][r.Name]; old != nil {
+	old := h.mounts[r.Workspace][r.Name]
+	if old != nil {
 		old.stop()
 	}
 	if h.mounts[r.Workspace] == nil {
@@ -55,6 +56,12 @@ func (h *Hub) SetRepo(r MountedRepo) {
 	}
 	h.mounts[r.Workspace][r.Name] = m
 	h.startLocked(m)
+	if old != nil && old.Access != r.Access {
+		select {
+		case h.remounted <- struct{}{}:
+		default: // there is a token already
+		}
+	}
 }
 
 // RemoveRepo unmounts a repository. Its objects stay in the views.

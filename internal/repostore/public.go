@@ -57,9 +57,14 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 	switch {
 	case errors.Is(err, atproto.ErrInvalidSwap):
 		return s.lostSwap(ctx, w, it, out)
-	case errors.Is(err, atproto.ErrUnknownOutcome):
+	case errors.Is(err, atproto.ErrUnknownOutcome) && w.direction != InSync:
 		return finished, fmt.Errorf("put %s: %w", w.uri, err) // the intent stays: whoever comes next settles it
 	case err != nil:
+		// Known not to be applied; or a publication, which has no private part that
+		// could be lost: were its intent kept, no status could be written until the
+		// PDS is back.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.hub.putTimeout)
+		defer cancel()
 		if _, derr := s.dropIntent(ctx, w.ref, it, true); derr != nil {
 			return finished, errors.Join(err, derr)
 		}

@@ -86,19 +86,31 @@ func (h *Hub) followViews(ctx context.Context, add func(item)) error {
 	if err != nil {
 		return fmt.Errorf("read views: %w", err)
 	}
-	if err := h.eachKey(ctx, prefix, func(key string, _ []byte, _ int64) error { find(key); return nil }); err != nil {
+	everything := func() error {
+		return h.eachKey(ctx, prefix, func(key string, _ []byte, _ int64) error { find(key); return nil })
+	}
+	if err := everything(); err != nil {
 		return err
 	}
 	watch := h.etcd.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(resp.Header.Revision+1), clientv3.WithFilterDelete())
-	for w := range watch {
-		if err := w.Err(); err != nil {
-			return fmt.Errorf("watch views: %w", err)
-		}
-		for _, e := range w.Events {
-			find(string(e.Kv.Key))
+	for {
+		select {
+		case <-h.remounted:
+			if err := everything(); err != nil {
+				return err
+			}
+		case w, open := <-watch:
+			if !open {
+				return ctx.Err()
+			}
+			if err := w.Err(); err != nil {
+				return fmt.Errorf("watch views: %w", err)
+			}
+			for _, e := range w.Events {
+				find(string(e.Kv.Key))
+			}
 		}
 	}
-	return ctx.Err()
 }
 
 // publishOne makes the record's status the object's, if it isn't, and the
