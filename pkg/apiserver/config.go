@@ -45,14 +45,20 @@ type CompletedConfig struct{ *completedConfig }
 type Server struct {
 	GenericAPIServer *genericapiserver.GenericAPIServer
 	storage          Storage
-	storageDone      <-chan struct{}
+	// storageBegun and storageDone are closed when the storage's own work begins
+	// and has ended. It never begins where the server could not listen.
+	storageBegun, storageDone <-chan struct{}
 }
 
 // Run serves until ctx ends, then drains, ends the storage and returns.
 func (s *Server) Run(ctx context.Context) error {
 	err := s.GenericAPIServer.PrepareRun().RunWithContext(ctx)
-	if ctx.Err() != nil {
-		<-s.storageDone
+	select {
+	case <-s.storageBegun:
+		if ctx.Err() != nil {
+			<-s.storageDone
+		}
+	default:
 	}
 	return errors.Join(err, s.storage.Close())
 }
@@ -88,8 +94,9 @@ func (c completedConfig) New() (*Server, error) {
 	if err := s.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
-	done := make(chan struct{})
+	begun, done := make(chan struct{}), make(chan struct{})
 	if err := s.AddPostStartHook("storage", func(hook genericapiserver.PostStartHookContext) error {
+		close(begun)
 		go func() {
 			defer close(done)
 			c.runStorage(hook, hook.LoopbackClientConfig)
@@ -98,7 +105,7 @@ func (c completedConfig) New() (*Server, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
-	server := &Server{GenericAPIServer: s, storage: c.extra.Storage, storageDone: done}
+	server := &Server{GenericAPIServer: s, storage: c.extra.Storage, storageBegun: begun, storageDone: done}
 	return server, nil
 }
 
