@@ -47,6 +47,10 @@ func (m *mount) compare(ctx context.Context, g gap) error {
 // record that did not change since is in it exactly as it is. With wait it returns
 // when all are ingested; else those that a write in flight holds stay in line.
 func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool) error {
+	before, err := m.hub.revision(ctx)
+	if err != nil {
+		return err
+	}
 	stores := m.hub.allStores()
 	shown := map[atproto.Key]shownView{}
 	for _, s := range stores {
@@ -75,7 +79,7 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	}
 	if m.progress.knownRev() == "" {
 		for _, s := range stores {
-			if err := s.forgetIdentities(ctx, m, held); err != nil {
+			if err := s.forgetIdentities(ctx, m, held, before); err != nil {
 				return err
 			}
 		}
@@ -243,6 +247,15 @@ func (s *Store) shownViews(ctx context.Context, m *mount, into map[atproto.Key]s
 	})
 }
 
+// revision is etcd's now.
+func (h *Hub) revision(ctx context.Context) (int64, error) {
+	resp, err := h.etcd.Get(ctx, h.keys.prefix, clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("read etcd's revision: %w", err)
+	}
+	return resp.Header.Revision, nil
+}
+
 // eachKey walks a prefix in pages, at one revision.
 func (h *Hub) eachKey(ctx context.Context, prefix string, f func(key string, value []byte, modRevision int64) error) error {
 	const page = 500
@@ -267,11 +280,12 @@ func (h *Hub) eachKey(ctx context.Context, prefix string, f func(key string, val
 
 // forgetIdentities drops, at the first comparison, the identities that neither a
 // record nor a view has any more: the record was deleted while the views were
-// lost. One that comes again is a new object.
-func (s *Store) forgetIdentities(ctx context.Context, m *mount, held map[atproto.Key]atproto.Record) error {
+// lost. One that comes again is a new object. before is etcd's revision before
+// the records were read: an identity of later belongs to a record of later.
+func (s *Store) forgetIdentities(ctx context.Context, m *mount, held map[atproto.Key]atproto.Record, before int64) error {
 	prefix := s.keys.uids(s.resource.Resource, m.Workspace, m.Repo.DID())
 	return s.hub.eachKey(ctx, prefix, func(key string, value []byte, modRevision int64) error {
-		if _, ok := held[atproto.Key{Collection: s.mapper.Collection(), RKey: strings.TrimPrefix(key, prefix)}]; ok {
+		if _, ok := held[atproto.Key{Collection: s.mapper.Collection(), RKey: strings.TrimPrefix(key, prefix)}]; ok || modRevision > before {
 			return nil
 		}
 		id, err := decodeIdentity(value)
