@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
 // identity says which object a record is. It lies beside the views and outlives
@@ -73,4 +76,26 @@ func sameUID(a, b runtime.Object) bool {
 	x, errX := meta.Accessor(a)
 	y, errY := meta.Accessor(b)
 	return errX == nil && errY == nil && x.GetUID() == y.GetUID()
+}
+
+// forgetIdentities drops, at the first comparison, the identities that neither a
+// record nor a view has any more: the record was deleted while the views were
+// lost. One that comes again is a new object. before is etcd's revision before
+// the records were read: an identity of later belongs to a record of later.
+func (s *Store) forgetIdentities(ctx context.Context, m *mount, held map[atproto.Key]atproto.Record, before int64) error {
+	prefix := s.keys.uids(s.resource.Resource, m.Workspace, m.Repo.DID())
+	return s.hub.eachKey(ctx, prefix, func(key string, value []byte, modRevision int64) error {
+		if _, ok := held[atproto.Key{Collection: s.mapper.Collection(), RKey: strings.TrimPrefix(key, prefix)}]; ok || modRevision > before {
+			return nil
+		}
+		id, err := decodeIdentity(value)
+		if err != nil {
+			return err
+		}
+		ref := makeRef(s.resourcePrefix, m.Workspace, id.Name)
+		_, err = s.txn(ctx, "forget",
+			[]clientv3.Cmp{at(key, modRevision), absent(s.keys.view(ref)), absent(s.keys.intent(ref))},
+			[]clientv3.Op{clientv3.OpDelete(key)})
+		return err
+	})
 }

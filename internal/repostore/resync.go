@@ -3,11 +3,9 @@ package repostore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
@@ -169,65 +167,6 @@ func (m *mount) ingestAll(ctx context.Context, keys []atproto.Key, wait bool) (b
 	return busy, err
 }
 
-// smallRepo is up to how many views a listing is cheaper than an export.
-const smallRepo = 300
-
-// records reads what the repository holds of our collections: a verified export
-// where there is much to compare, else, or where the PDS can't give a consistent
-// one, a listing. exported is the commit of an export.
-func (m *mount) records(ctx context.Context, stores []*Store, expected int) (map[atproto.Key]atproto.Record, atproto.Commit, error) {
-	if m.progress.knownRev() == "" || expected > smallRepo {
-		collections := make([]string, 0, len(stores))
-		for _, s := range stores {
-			collections = append(collections, s.mapper.Collection())
-		}
-		held, commit, err := m.Repo.Export(ctx, collections)
-		if err == nil {
-			return held, commit, nil
-		}
-		if !errors.Is(err, atproto.ErrIncomplete) {
-			m.answered("", err)
-			return nil, atproto.Commit{}, err
-		}
-	}
-	held := map[atproto.Key]atproto.Record{}
-	var mu sync.Mutex
-	g, ctx := errgroup.WithContext(ctx)
-	for _, s := range stores {
-		g.Go(func() error {
-			return m.listing(ctx, s.mapper.Collection(), func(key atproto.Key, rec atproto.Record) {
-				mu.Lock()
-				defer mu.Unlock()
-				held[key] = rec
-			})
-		})
-	}
-	err := g.Wait()
-	if err != nil {
-		m.answered("", err)
-	}
-	return held, atproto.Commit{}, err
-}
-
-// listing walks a collection. The last page may still have a cursor; only an
-// empty page ends the walk for certain, or one without a cursor.
-func (m *mount) listing(ctx context.Context, collection string, add func(atproto.Key, atproto.Record)) error {
-	const limit = 100
-	for cursor := ""; ; {
-		page, next, err := m.Repo.ListRecords(ctx, collection, cursor, limit)
-		if err != nil {
-			return err
-		}
-		for _, r := range page {
-			add(atproto.Key{Collection: collection, RKey: r.RKey}, r.Record)
-		}
-		if next == "" || len(page) == 0 {
-			return nil
-		}
-		cursor = next
-	}
-}
-
 // shownView is what a view says of its record.
 type shownView struct{ cid, rev string }
 
@@ -244,58 +183,5 @@ func (s *Store) shownViews(ctx context.Context, m *mount, into map[atproto.Key]s
 			into[uri.Key] = shownView{st.CID, st.Rev}
 		}
 		return nil
-	})
-}
-
-// revision is etcd's now.
-func (h *Hub) revision(ctx context.Context) (int64, error) {
-	resp, err := h.etcd.Get(ctx, h.keys.prefix, clientv3.WithCountOnly())
-	if err != nil {
-		return 0, fmt.Errorf("read etcd's revision: %w", err)
-	}
-	return resp.Header.Revision, nil
-}
-
-// eachKey walks a prefix in pages, at one revision.
-func (h *Hub) eachKey(ctx context.Context, prefix string, f func(key string, value []byte, modRevision int64) error) error {
-	const page = 500
-	key, end, revision := prefix, clientv3.GetPrefixRangeEnd(prefix), int64(0)
-	for {
-		resp, err := h.etcd.Get(ctx, key, clientv3.WithRange(end), clientv3.WithLimit(page), clientv3.WithRev(revision))
-		if err != nil {
-			return fmt.Errorf("read %s: %w", prefix, err)
-		}
-		for _, kv := range resp.Kvs {
-			if err := f(string(kv.Key), kv.Value, kv.ModRevision); err != nil {
-				return err
-			}
-		}
-		if !resp.More {
-			return nil
-		}
-		revision = resp.Header.Revision
-		key = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
-	}
-}
-
-// forgetIdentities drops, at the first comparison, the identities that neither a
-// record nor a view has any more: the record was deleted while the views were
-// lost. One that comes again is a new object. before is etcd's revision before
-// the records were read: an identity of later belongs to a record of later.
-func (s *Store) forgetIdentities(ctx context.Context, m *mount, held map[atproto.Key]atproto.Record, before int64) error {
-	prefix := s.keys.uids(s.resource.Resource, m.Workspace, m.Repo.DID())
-	return s.hub.eachKey(ctx, prefix, func(key string, value []byte, modRevision int64) error {
-		if _, ok := held[atproto.Key{Collection: s.mapper.Collection(), RKey: strings.TrimPrefix(key, prefix)}]; ok || modRevision > before {
-			return nil
-		}
-		id, err := decodeIdentity(value)
-		if err != nil {
-			return err
-		}
-		ref := makeRef(s.resourcePrefix, m.Workspace, id.Name)
-		_, err = s.txn(ctx, "forget",
-			[]clientv3.Cmp{at(key, modRevision), absent(s.keys.view(ref)), absent(s.keys.intent(ref))},
-			[]clientv3.Op{clientv3.OpDelete(key)})
-		return err
 	})
 }
