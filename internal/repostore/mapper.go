@@ -1,6 +1,7 @@
 package repostore
 
 import (
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,6 +104,18 @@ type InvalidRecordError struct {
 	Field string
 	// Reason names the value and what would be right.
 	Reason string
+}
+
+// clipped is e in bounds: what a record says goes into a condition.
+func (e *InvalidRecordError) clipped() *InvalidRecordError {
+	const most = 1024
+	clip := func(s string) string {
+		if len(s) > most {
+			s = strings.ToValidUTF8(s[:most], "") + "…"
+		}
+		return s
+	}
+	return &InvalidRecordError{Field: clip(e.Field), Reason: clip(e.Reason)}
 }
 
 // Error implements error.

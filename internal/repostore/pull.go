@@ -21,6 +21,7 @@ func (s *Store) pull(obj runtime.Object, st *stamp, rec *atproto.Record, rev str
 	var invalid *InvalidRecordError
 	switch {
 	case errors.As(err, &invalid):
+		invalid = invalid.clipped()
 		st.Invalid = invalid.Error()
 		s.setCondition(obj, invalidCondition(rec.CID, invalid))
 		return s.setRecordStatus(obj, *st, Pulled)
@@ -46,8 +47,20 @@ func (s *Store) decodeRecord(rec *atproto.Record, obj runtime.Object) (map[strin
 	if rec.Value == nil {
 		return nil, &InvalidRecordError{Reason: "its content is not atproto data (a float, or nested too deep)"}
 	}
+	b, err := json.Marshal(rec.Value)
+	if err != nil {
+		return nil, fmt.Errorf("measure record: %w", err)
+	}
+	if len(b) > maxRecordBytes {
+		return nil, &InvalidRecordError{Reason: fmt.Sprintf("it takes %d bytes of JSON, and %d can be served", len(b), maxRecordBytes)}
+	}
 	return s.mapper.Decode(rec.Value, obj)
 }
+
+// maxRecordBytes is how large a record may be, as JSON, to be served. An atproto
+// record has 1 MiB at most, as CBOR; etcd takes 1.5 MiB, and one record that it
+// refuses must not keep all others of its repository from being read.
+const maxRecordBytes = 1 << 20
 
 func encodeRemainder(remainder map[string]any) (json.RawMessage, error) {
 	if len(remainder) == 0 {

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
 // txn is the one road by which this package writes to etcd.
@@ -16,10 +20,14 @@ func (s *Store) txn(ctx context.Context, verb string, cmps []clientv3.Cmp, then 
 	start := time.Now()
 	resp, err := s.hub.etcd.Txn(ctx).If(cmps...).Then(then...).Commit()
 	metrics.RecordEtcdRequest(verb, s.resource, err, start)
-	if err != nil {
+	switch {
+	case err == nil:
+		return resp, nil
+	case errors.Is(err, rpctypes.ErrRequestTooLarge), strings.Contains(err.Error(), "message larger than max"): // told by the server, by the client
+		return nil, fmt.Errorf("etcd transaction %s: %w: %w", verb, atproto.ErrTooLarge, err)
+	default:
 		return nil, fmt.Errorf("etcd transaction %s: %w", verb, err)
 	}
-	return resp, nil
 }
 
 // guard is what a view's transaction compares beside the view itself.
