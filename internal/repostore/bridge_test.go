@@ -2,6 +2,7 @@ package repostore
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -110,10 +111,12 @@ func (t *bridgeTxn) Commit() (resp *clientv3.TxnResponse, err error) {
 		return nil, err
 	}
 	t.bridge.do(func() { resp, err = t.bridge.KV.Txn(outside).If(t.cmps...).Then(t.then...).Else(t.orElse...).Commit() })
-	if err == nil && resp.Succeeded {
-		if r := schedReplicaFrom(t.ctx); r != nil {
-			r.sched.recordViews(actorFrom(t.ctx), resp.Header.Revision, t.then)
-		}
+	r := schedReplicaFrom(t.ctx)
+	if err != nil || !resp.Succeeded || r == nil {
+		return resp, err
+	}
+	if wrote := r.sched.recordViews(actorFrom(t.ctx), resp.Header.Revision, t.then); wrote && r.loseAnswer("etcd") {
+		return nil, fmt.Errorf("answer lost: %w", context.DeadlineExceeded)
 	}
 	return resp, err
 }

@@ -186,13 +186,15 @@ func (s *sched) crash(r *schedReplica) {
 	synctest.Wait()
 }
 
-// recordViews keeps what a transaction did to views.
-func (s *sched) recordViews(by string, revision int64, ops []clientv3.Op) {
+// recordViews keeps what a transaction did to views, and tells whether it wrote
+// anything.
+func (s *sched) recordViews(by string, revision int64, ops []clientv3.Op) (wrote bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, op := range ops {
 		if !op.IsGet() {
 			s.changes++
+			wrote = true
 		}
 		name, ok := strings.CutPrefix(string(op.KeyBytes()), s.views)
 		if !ok || op.IsGet() {
@@ -205,6 +207,7 @@ func (s *sched) recordViews(by string, revision int64, ops []clientv3.Op) {
 		s.history = append(s.history, c)
 		s.trace = append(s.trace, "   "+c.String())
 	}
+	return wrote
 }
 
 // states is how many changes of views there were.
@@ -221,14 +224,24 @@ func (s *sched) pds(ctx context.Context, call string, key atproto.Key) memFault 
 		return memFault{}
 	}
 	s.park(r, actorFrom(ctx), "pds: "+call+" "+key.RKey, nil)
-	if s.choices == nil || r.faults == nil || *r.faults == 0 || s.choices.pick(16) != 15 {
+	if !r.loseAnswer(call) {
 		return memFault{}
 	}
-	*r.faults--
 	f := memFault{err: fmt.Errorf("%w: injected", atproto.ErrUnavailable)}
 	if call == "put" || call == "delete" {
 		f = []memFault{{lost: true}, {late: true}, f}[s.choices.pick(3)]
 	}
-	s.note("-- fault in %s: %+v", call, f)
+	s.note("-- it is %+v", f)
 	return f
+}
+
+// loseAnswer decides whether a fault strikes now.
+func (r *schedReplica) loseAnswer(call string) bool {
+	s := r.sched
+	if s.choices == nil || r.faults == nil || *r.faults == 0 || s.choices.pick(16) != 15 {
+		return false
+	}
+	*r.faults--
+	s.note("-- fault in %s", call)
+	return true
 }

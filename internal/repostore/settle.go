@@ -15,7 +15,8 @@ import (
 //
 //	record is the target      roll forward; a live create waits for its owner, for
 //	                          these bytes may be somebody else's record
-//	record is the base, live  nothing to ingest, unless an event says otherwise
+//	record is the base, live  nothing to ingest, unless an event says otherwise or
+//	                          the view was lost
 //	else, live                wait
 //	expired                   roll forward if the commit stream shows the target
 //	                          in this object's time, else drop the intent
@@ -30,7 +31,7 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 	switch {
 	case live && isTarget && it.Op == opCreate:
 		return ErrBusy
-	case live && !isTarget && cid == it.Base && o.reach <= sn.stamp.Rev:
+	case live && !isTarget && cid == it.Base && sn.revision == it.BaseRevision && o.reach <= sn.stamp.Rev:
 		return errInFlight
 	case live && !isTarget:
 		return ErrBusy
