@@ -51,7 +51,7 @@ var (
 )
 
 // retryAfter is what we ask of clients where nothing better is known.
-const retryAfter = 2 * time.Second
+const retryAfter = time.Second
 
 // ToAPIError is the one map from what can go wrong below to what a client of the
 // API is told. name is the object's; errors that are API or storage errors
