@@ -183,7 +183,7 @@ func (r *casRun) apiAdd(ctx context.Context, on *replica, record, id string) {
 	}
 }
 
-func (r *casRun) direct(record, id string, change func(map[string]any)) (from string, err error) {
+func (r *casRun) direct(record string, change func(map[string]any)) (from string, err error) {
 	ctx := withActor(r.t.Context(), foreigner)
 	rec, err := r.repo.GetRecord(ctx, recordKey(record))
 	if err != nil {
@@ -197,7 +197,7 @@ func (r *casRun) direct(record, id string, change func(map[string]any)) (from st
 
 func (r *casRun) directWrite(_ context.Context, _ *replica, record, id string) {
 	begun := time.Now()
-	from, err := r.direct(record, id, func(v map[string]any) { v["text"] = id })
+	from, err := r.direct(record, func(v map[string]any) { v["text"] = id })
 	if err != nil && !errors.Is(err, atproto.ErrInvalidSwap) {
 		r.t.Errorf("direct write: %v", err)
 		return
@@ -207,7 +207,7 @@ func (r *casRun) directWrite(_ context.Context, _ *replica, record, id string) {
 }
 
 func (r *casRun) directAdd(_ context.Context, _ *replica, record, id string) {
-	_, err := r.direct(record, id, func(v map[string]any) {
+	_, err := r.direct(record, func(v map[string]any) {
 		items, _ := v["items"].(map[string]any)
 		if items == nil {
 			items = map[string]any{}

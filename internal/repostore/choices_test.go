@@ -52,7 +52,7 @@ func shrink(list []int, fails func([]int) bool, atMost time.Duration) []int {
 				again = try(without) || again
 			}
 		}
-		for i := 0; i < len(list); i++ {
+		for i := range list {
 			for _, v := range []int{0, list[i] / 2, list[i] - 1} {
 				if v >= 0 && v < list[i] {
 					smaller := append([]int(nil), list...)

@@ -1,6 +1,7 @@
 package repostore
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -95,7 +96,7 @@ func startSharedEtcd() error {
 	select {
 	case <-shared.etcd.Server.ReadyNotify():
 	case <-time.After(time.Minute):
-		return fmt.Errorf("not ready after a minute")
+		return errors.New("not ready after a minute")
 	}
 	shared.endpoint = "http://" + shared.etcd.Clients[0].Addr().String()
 	shared.client = v3client.New(shared.etcd.Server)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/bluesky-social/indigo/atproto/atdata"
 	"github.com/bluesky-social/indigo/atproto/syntax"
@@ -273,6 +272,3 @@ func (r *memRepo) foreign(key atproto.Key, value map[string]any) atproto.Commit 
 	}
 	return *res.Commit
 }
-
-// epoch is the time at which tests with a clock of their own begin.
-var epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)

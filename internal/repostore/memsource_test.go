@@ -85,21 +85,6 @@ func (s *memSource) stall() {
 	s.stalled = true
 }
 
-// resume delivers what was kept, then live.
-func (s *memSource) resume() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stalled = false
-	for _, sub := range s.subs {
-		for _, e := range sub.queue {
-			if !sub.ended {
-				sub.handler(e)
-			}
-		}
-		sub.queue = nil
-	}
-}
-
 // disconnect loses everything from now on; reconnect begins with a Gap.
 func (s *memSource) disconnect() {
 	s.mu.Lock()

@@ -42,7 +42,6 @@ type sched struct {
 type parkedAt struct {
 	actor, point string
 	replica      *schedReplica
-	key          string
 	order        int
 	pausedAt     int         // changes when it paused; -1: it doesn't pause
 	ready        func() bool // nil: always

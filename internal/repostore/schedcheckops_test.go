@@ -16,7 +16,7 @@ func (s *schedule) checkOp(o *schedOp, states []viewState) {
 		s.checkRead(o)
 		return
 	case o.kind == "delete":
-		s.checkDelete(o, states)
+		s.checkDelete(o)
 		return
 	case o.kind == "publish" || o.kind == "sweep" || o.kind == "finalize":
 		return
@@ -30,7 +30,7 @@ func (s *schedule) checkOp(o *schedOp, states []viewState) {
 		if has && first < 0 {
 			first = i
 		}
-		if o.public && o.labels && v.obj.Spec.Items[o.id] != "" && !has && o.kind != "create" && !s.landedLate(o.id) {
+		if o.public && o.labels && v.obj.Spec.Items[o.id] != "" && !has && o.kind != "create" && !s.excused(o, states, i) {
 			s.violation("%s is torn at revision %d: its declaration shows without its private part", o, v.revision)
 		}
 	}
@@ -45,6 +45,9 @@ func (s *schedule) checkOp(o *schedOp, states []viewState) {
 	}
 	if !acked || !o.labels || first < 0 {
 		return
+	}
+	if o.kind == "create" && o.id != "init" && !s.committed(o.id) {
+		s.violation("%s was acknowledged as the creation of a record that others made", o)
 	}
 	if o.kind == "create" && string(states[first].obj.UID) != "uid-"+o.id {
 		s.violation("%s was acknowledged with another's uid %s", o, states[first].obj.UID)
@@ -78,10 +81,25 @@ func (s *schedule) inRecord(o *schedOp) bool {
 	return false
 }
 
-// landedLate tells whether a put arrived after its writer had given it up.
-func (s *schedule) landedLate(by string) bool {
+// excused tells whether a put arrived after its writer had given it up, when the
+// object had been changed since: then its private part is lost, which the writer
+// was not promised.
+func (s *schedule) excused(o *schedOp, states []viewState, i int) bool {
+	late := false
 	for _, c := range s.repo.history() {
-		if c.by == by && c.late {
+		late = late || c.by == o.id && c.late
+	}
+	ended := int64(0)
+	if o.done && o.ended.states > 0 {
+		ended = s.history[o.ended.states-1].revision
+	}
+	return late && i > 0 && states[i-1].revision > ended
+}
+
+// committed tells whether a writer's put was a commit.
+func (s *schedule) committed(by string) bool {
+	for _, c := range s.repo.history() {
+		if c.by == by {
 			return true
 		}
 	}
@@ -90,7 +108,7 @@ func (s *schedule) landedLate(by string) bool {
 
 // checkDelete: while an acknowledged deletion was made, the object was gone for a
 // moment at least, and so was the record.
-func (s *schedule) checkDelete(o *schedOp, states []viewState) {
+func (s *schedule) checkDelete(o *schedOp) {
 	if !o.done || o.err != nil {
 		return
 	}

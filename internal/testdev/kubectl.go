@@ -52,7 +52,7 @@ func (k *Kubectl) With(env ...string) *Kubectl {
 
 // Command makes a command for the caller to start.
 func (k *Kubectl) Command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, k.binary, args...) //nolint:gosec // a test runs what it likes
+	cmd := exec.CommandContext(ctx, k.binary, args...)
 	cmd.Env = append([]string{"KUBECONFIG=" + k.kubeconfig, "HOME=" + k.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}, k.env...)
 	return cmd
 }

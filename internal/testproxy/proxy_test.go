@@ -82,7 +82,7 @@ func call(t *testing.T, c *http.Client, p *Proxy, method, token string, timeout 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL()+"/xrpc/"+method, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL()+"/xrpc/"+method, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

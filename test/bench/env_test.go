@@ -50,7 +50,7 @@ func cleanUp() {
 func start(b *testing.B, prepare func(*env)) *env {
 	b.Helper()
 	if binary == "" {
-		dir, err := os.MkdirTemp("", "bench-")
+		dir, err := os.MkdirTemp("", "bench-") //nolint:usetesting // it serves all benchmarks; cleanUp removes it
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func (e *env) run(b *testing.B) {
 	b.Helper()
 	kubeconfig := filepath.Join(e.dir, "data", "admin.kubeconfig")
 	_ = os.Remove(kubeconfig)
-	e.cmd = exec.Command(binary, e.args...) //nolint:noctx // it outlives the call; stop ends it
+	e.cmd = exec.Command(binary, e.args...) // it outlives the call; stop ends it
 	log, err := os.Create(filepath.Join(e.dir, "server.log"))
 	if err != nil {
 		b.Fatal(err)

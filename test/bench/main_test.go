@@ -52,5 +52,5 @@ func writeReport(path string) error {
 	for _, r := range results {
 		fmt.Fprintf(&s, "| %s | %s | %s | %s | %s | %s |\n", r.what, r.ours, r.theirs, r.ratio, r.goal, r.where)
 	}
-	return os.WriteFile(filepath.Clean(path), []byte(s.String()), 0o644) //nolint:gosec // a document
+	return os.WriteFile(filepath.Clean(path), []byte(s.String()), 0o644)
 }

@@ -57,7 +57,7 @@ func (e *env) benchStart(b *testing.B) {
 }
 
 func (e *env) export(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.pds.URL+"/xrpc/com.atproto.sync.getRepo?did="+e.did(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.pds.URL+"/xrpc/com.atproto.sync.getRepo?did="+e.did(), http.NoBody)
 	if err != nil {
 		return err
 	}
