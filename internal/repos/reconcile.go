@@ -28,6 +28,7 @@ const (
 // is when to look at it next, if nothing changes before; zero: never.
 func (m *Manager) reconcile(ctx context.Context, k key) (again time.Duration, err error) {
 	obj := m.mirror.get(k)
+	m.Hub.ExpectDefault(k.workspace, k.name, obj != nil && obj.Spec.Default && obj.DeletionTimestamp == nil)
 	if obj == nil {
 		m.drop(k)
 		m.mounted(k)

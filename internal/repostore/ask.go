@@ -21,7 +21,7 @@ type question struct {
 // askAhead asks for the record that ref had when it was last looked at. The
 // question ends with ctx, or with the call's own timeout.
 func (s *Store) askAhead(ctx context.Context, ref objectRef) *question {
-	known, ok := s.records.Load(ref.key)
+	known, ok := s.records.Get(ref.key)
 	if !ok {
 		return &question{}
 	}
@@ -64,11 +64,15 @@ func cidOf(ctx context.Context, m *mount, uri recordURI) (string, error) {
 	return rec.CID, nil
 }
 
+// recordsKnown is how many objects' records are remembered: names come and go, and
+// a question that is not asked ahead costs a moment.
+const recordsKnown = 16384
+
 // remember keeps which record an object has, for the next question.
 func (s *Store) remember(ref objectRef, sn snapshot) {
 	if uri, ok := parseURI(sn.stamp.URI); ok && sn.there() && !sn.stamp.orphaned() {
-		s.records.Store(ref.key, uri)
+		s.records.Add(ref.key, uri)
 	} else {
-		s.records.Delete(ref.key)
+		s.records.Remove(ref.key)
 	}
 }

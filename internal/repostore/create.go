@@ -171,7 +171,7 @@ func (s *Store) bind(ref objectRef, obj runtime.Object) (m *mount, uri recordURI
 	b := s.mapper.Binding(obj)
 	if b.RepoName == "" {
 		if m = s.hub.defaultMount(ref.workspace); m == nil {
-			return nil, recordURI{}, false, s.hub.mountsLoaded()
+			return nil, recordURI{}, false, s.hub.noDefault(ref.workspace)
 		}
 		b.RepoName = m.Name
 		s.mapper.SetBinding(obj, b)

@@ -68,8 +68,11 @@ type Hub struct {
 	loaded bool         // SetMountsLoaded was called
 	stores []*Store
 	mounts map[string]map[string]*mount // workspace → name
-	base   context.Context              // of the mounts' goroutines; set by Run
-	wg     sync.WaitGroup
+	// defaults are the AtprotoRepos, mounted or not, that are to be their
+	// workspace's default: see ExpectDefault.
+	defaults map[string]map[string]bool
+	base     context.Context // of the mounts' goroutines; set by Run
+	wg       sync.WaitGroup
 }
 
 // NewHub returns a hub that serves nothing yet.
@@ -77,7 +80,7 @@ func NewHub(c HubConfig) *Hub {
 	h := &Hub{
 		etcd: c.Etcd, keys: newKeyspace(c.Prefix), clock: c.Clock, replica: c.Replica,
 		intentTerm: c.IntentTerm, putTimeout: c.PutTimeout, eventWait: c.EventWait, publishDelay: c.PublishDelay, lookRate: c.LookRate,
-		mounts: map[string]map[string]*mount{}, remounted: make(chan struct{}, 1),
+		mounts: map[string]map[string]*mount{}, defaults: map[string]map[string]bool{}, remounted: make(chan struct{}, 1),
 	}
 	if h.clock == nil {
 		h.clock = clock.RealClock{}

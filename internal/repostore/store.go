@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	"k8s.io/apiserver/pkg/storage/value"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/utils/lru"
 )
 
 // Store is the storage of one record-backed kind. Watches, lists at a revision,
@@ -32,7 +32,7 @@ type Store struct {
 	decoder        etcd3.Decoder
 	annotated      bool // objects name their workspace
 
-	records sync.Map // object key → recordURI that it had when it was last read; see ask.go
+	records *lru.Cache // object key → recordURI that it had when it was last read; see ask.go
 }
 
 var _ storage.Interface = (*Store)(nil)
@@ -52,7 +52,7 @@ func newStore(h *Hub, c storeConfig) *Store {
 	s := &Store{
 		Interface: c.raw, hub: h, mapper: c.mapper, resource: c.resource, resourcePrefix: c.resourcePrefix,
 		keys: h.keys, codec: c.codec, transformer: c.transformer, annotated: c.annotated,
-		decoder: etcd3.NewDefaultDecoder(c.codec, storage.APIObjectVersioner{}),
+		decoder: etcd3.NewDefaultDecoder(c.codec, storage.APIObjectVersioner{}), records: lru.New(recordsKnown),
 	}
 	if unsafeDeletion() {
 		s.transformer = etcd3.WithCorruptObjErrorHandlingTransformer(s.transformer)
