@@ -238,7 +238,11 @@ func (s *schedule) edit(i int) {
 		}
 	}
 	var commit atproto.Commit
-	what := []string{"add", "delete", "base", "same", "other", "otherGone", "broken"}[s.choices.pick(7)]
+	all := s.plan.editKinds
+	if all == nil {
+		all = []string{"add", "delete", "base", "same", "other", "otherGone", "broken"}
+	}
+	what := all[s.choices.pick(len(all))]
 	switch what {
 	case "add":
 		commit = s.repo.foreign(key, widgetRecord("base", append(items, fmt.Sprint("f", i))...))

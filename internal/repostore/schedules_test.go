@@ -30,13 +30,16 @@ func TestSchedules(t *testing.T) {
 		{"create and delete", plan{writers: 3, readers: 1, kinds: []string{"create", "delete", "both", "ssa"}}},
 		{"create, delete and crashes", plan{writers: 3, kinds: []string{"create", "delete", "both", "ssa", "sweep"}, crashes: 2, jumps: 2}},
 		{"foreign editor", plan{writers: 3, edits: 3, readers: 2, kinds: all, drops: true}},
+		{"back and forth", plan{writers: 1, edits: 4, kinds: []string{"priv", "pub", "sweep"}, editKinds: []string{"add", "base"}}},
+		{"same creations", plan{writers: 2, edits: 3, kinds: []string{"create", "ssa", "delete"}, editKinds: []string{"base", "delete"}, jumps: 1}},
+		{"lost answers", plan{writers: 3, kinds: []string{"both", "priv", "create", "delete", "sweep"}, faults: 3, jumps: 2}},
 		{"slow owners", plan{writers: 3, edits: 2, kinds: all, jumps: 3}},
 		{"finalizers", plan{writers: 3, edits: 3, kinds: []string{"delete", "finalize", "both", "priv"}, finalizer: true, drops: true}},
 		{"everything", plan{writers: 3, edits: 3, readers: 1, kinds: append(all, "sweep", "finalize"), crashes: 1, faults: 2, jumps: 2, drops: true}},
 	}
 	n := *scheduleCount
 	if n == 0 {
-		n = 400
+		n = 500
 	}
 	e := newScheduler(t)
 	for _, p := range plans {

@@ -59,7 +59,7 @@ type schedule struct {
 // plan is what a schedule may contain.
 type plan struct {
 	writers, edits, readers int
-	kinds                   []string
+	kinds, editKinds        []string
 	crashes, faults, jumps  int
 	drops                   bool
 	finalizer               bool
