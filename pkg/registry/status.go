@@ -28,6 +28,7 @@ func (s statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Obj
 	if s.kind.KeepStatus != nil {
 		s.kind.KeepStatus(obj, old)
 	}
+	keepManagedFields(obj, old)
 }
 
 // ValidateUpdate checks the status.

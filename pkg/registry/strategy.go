@@ -59,6 +59,7 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	s.kind.SetStatus(obj, old)
 	specChanged := !apiequality.Semantic.DeepEqual(s.kind.Spec(obj), s.kind.Spec(old))
 	prepareMetaForUpdate(obj, old, specChanged)
+	keepManagedFields(obj, old)
 }
 
 // Validate checks a new object.
