@@ -248,6 +248,7 @@ func (u *update) rebindTo(ctx context.Context, sn snapshot, m *mount, uri record
 
 // awaitIntent returns when the write in flight has ended, for which it asks etcd.
 // Now and then it looks at the record too: if its owner is gone, that settles it.
+// That this fails is told once the owner can't be at work any more.
 func (s *Store) awaitIntent(ctx context.Context, ref objectRef, it *intent) error {
 	m, uri, err := s.mountFor(ref.workspace, it.URI)
 	if err != nil {
@@ -258,7 +259,8 @@ func (s *Store) awaitIntent(ctx context.Context, ref objectRef, it *intent) erro
 		if i%lookEvery == 0 {
 			s.hub.step("await-intent")
 			err := s.ingest(ctx, m, uri.Key, ingestOptions{object: &ref})
-			if err != nil && !errors.Is(err, ErrBusy) {
+			ended := s.hub.clock.Now().After(it.Deadline.Add(s.hub.putTimeout - s.hub.intentTerm))
+			if err != nil && ended && !errors.Is(err, ErrBusy) {
 				return err
 			}
 		}
