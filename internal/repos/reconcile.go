@@ -19,6 +19,9 @@ const (
 	probeCollection = "computer.socialweb.probe"
 	// authEvery is how long an answer to our credentials counts.
 	authEvery = 10 * time.Minute
+	// resolveEvery is how soon the DID document of an account is read again whose
+	// PDS fails.
+	resolveEvery = time.Minute
 	// unsettledEvery is how often a repository is looked at of which it isn't
 	// known yet whether it is ready.
 	unsettledEvery = 50 * time.Millisecond
@@ -88,10 +91,13 @@ func (m *Manager) settle(ctx context.Context, k key, r *repo, obj *v1alpha1.Atpr
 	return err
 }
 
-// resolveOnce reads the DID document once a connection.
+// resolveOnce reads the DID document once a connection, and again, once in a
+// while, when the PDS that it named fails us: the account may have moved.
 func (m *Manager) resolveOnce(ctx context.Context, k key, r *repo, obj *v1alpha1.AtprotoRepo) error {
+	state, _ := m.Hub.RepoState(k.workspace, k.name)
 	r.mu.Lock()
-	resolved := r.conn != nil && r.resolved
+	moved := state.Err != nil && obj.Spec.PDS == "" && m.Clock.Since(r.resolvedAt) >= resolveEvery
+	resolved := r.conn != nil && r.resolved && !moved
 	r.mu.Unlock()
 	if resolved {
 		return nil
@@ -104,6 +110,7 @@ func (m *Manager) resolveOnce(ctx context.Context, k key, r *repo, obj *v1alpha1
 	defer r.mu.Unlock()
 	r.resolveErr, r.resolved = err, err == nil
 	if err == nil {
+		r.resolvedAt = m.Clock.Now()
 		r.handle = a.handle
 	}
 	return err

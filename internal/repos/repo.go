@@ -22,6 +22,8 @@ type repo struct {
 	handle string
 	// resolved tells that the DID document was read for conn.
 	resolved bool
+	// resolvedAt is when it was read last.
+	resolvedAt time.Time
 	// authorized is the last answer to our credentials; nil with authChecked set
 	// is a yes.
 	authorized  error
