@@ -31,7 +31,7 @@ type intent struct {
 	// BaseRevision is the view's mod revision that the intent was taken on; 0 is
 	// absent.
 	BaseRevision int64 `json:"baseRevision"`
-	// Object is the new object as it will be stored, Stamp what will be stamped on
+	// Object is the new object as it will be stored, by the transformer too, Stamp what will be stamped on
 	// it, less the rev, which only the commit tells.
 	Object []byte `json:"object,omitempty"`
 	Stamp  stamp  `json:"stamp"`

@@ -94,7 +94,15 @@ func (p *progress) add(e events.Event, now time.Time, wanted func(collection str
 	p.last = max(p.last, e.Rev)
 	p.pending = append(p.pending, c)
 	p.advanceLocked()
+	if len(p.pending) > lineBound {
+		p.pending, p.last = nil, ""
+		p.openGapLocked("the line of events is full")
+	}
 }
+
+// lineBound is how many commits stand in line at most: what a PDS announces and
+// doesn't let us read must not fill our memory.
+const lineBound = 8192
 
 func (p *progress) rememberLocked(key atproto.Key, cid, at string) {
 	if cid == "" {

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/atproto/recordcid"
@@ -35,7 +36,7 @@ const (
 
 // try runs one public write. The order keeps I1: intent, put, view.
 func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (outcome, error) {
-	it, record, err := s.prepare(w)
+	it, record, err := s.prepare(ctx, w)
 	if err != nil {
 		return finished, err
 	}
@@ -91,7 +92,7 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 }
 
 // prepare makes the intent and the record of a public write.
-func (s *Store) prepare(w publicWrite) (*intent, map[string]any, error) {
+func (s *Store) prepare(ctx context.Context, w publicWrite) (*intent, map[string]any, error) {
 	remainder, err := w.base.remainder()
 	if err != nil {
 		return nil, nil, err
@@ -111,6 +112,11 @@ func (s *Store) prepare(w publicWrite) (*intent, map[string]any, error) {
 	data, err := s.encode(w.obj)
 	if err != nil {
 		return nil, nil, err
+	}
+	// As sealed as the view will be: where objects are encrypted, no intent and no
+	// tombstone holds one in the clear.
+	if data, err = s.transformer.TransformToStorage(ctx, data, authenticatedKey(s.keys.intent(w.ref))); err != nil {
+		return nil, nil, storage.NewInternalError(err)
 	}
 	st := stamp{
 		URI: w.uri.String(), CID: target, Nonce: s.hub.nonce(), Remainder: w.base.stamp.Remainder,

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
@@ -81,7 +82,11 @@ func (s *Store) applyIntent(ctx context.Context, ref objectRef, v view, it *inte
 	if it.Op == opDelete {
 		return s.deleteView(ctx, ref, v, rev, g, nil)
 	}
-	obj, err := runtime.Decode(s.codec, it.Object)
+	data, _, err := s.transformer.TransformFromStorage(ctx, it.Object, authenticatedKey(s.keys.intent(ref)))
+	if err != nil {
+		return storage.NewInternalError(err)
+	}
+	obj, err := runtime.Decode(s.codec, data)
 	if err != nil {
 		return err
 	}
