@@ -48,7 +48,7 @@ func splitWorkspace(escaped, method string) (ws string, inner *url.URL, err erro
 	case ws == repostore.AllWorkspaces && method != http.MethodGet && method != http.MethodHead:
 		return "", nil, apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "clusters/*"}, strings.ToLower(method))
 	}
-	inner, uerr = url.Parse("/" + rest)
+	inner, uerr = url.ParseRequestURI("/" + rest) // as a path: to Parse, "//x/apis" is a host
 	if uerr != nil || !servedInWorkspace(inner.Path) {
 		return "", nil, apierrors.NewGenericServerResponse(http.StatusNotFound, method, schema.GroupResource{}, "", "", 0, true)
 	}

@@ -67,6 +67,8 @@ func TestPathsThatAreNoWorkspaces(t *testing.T) {
 		"/clusters/W2/apis":                              http.StatusBadRequest,
 		"/clusters/root:org/apis":                        http.StatusBadRequest,
 		"/clusters/" + strings.Repeat("a", 64) + "/apis": http.StatusBadRequest,
+		"/clusters/w2//apis":                             http.StatusNotFound,
+		"/clusters/w2//w3/apis":                          http.StatusNotFound,
 		"/clusters/w2":                                   http.StatusNotFound,
 		"/clusters/w2/":                                  http.StatusNotFound,
 		"/clusters/w2/livez":                             http.StatusNotFound,
