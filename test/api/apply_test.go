@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -62,6 +63,7 @@ func TestServerSideApply(t *testing.T) {
 			t.Error("m1 owns the status")
 		}
 		rev := a.rev(t)
+		time.Sleep(1100 * time.Millisecond) // the times of managers are whole seconds
 		if r := e.apply(t, "a", "", "m1", false, one); r.status != http.StatusOK || decode[v1alpha1.Infra](t, r.body).ResourceVersion != got.ResourceVersion || a.rev(t) != rev {
 			t.Errorf("the same again: %d %s, rev %s; before: %+v", r.status, r.body, a.rev(t), got)
 		}

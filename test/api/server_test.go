@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func (s *server) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pki, err := dev.EnsurePKI(filepath.Join(shared.dir, "pki"), clock.RealClock{})
+	pki, err := certificates()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +125,11 @@ func (s *server) start(t *testing.T) {
 		return nil
 	})
 }
+
+// certificates of all servers, made once.
+var certificates = sync.OnceValues(func() (dev.PKI, error) {
+	return dev.EnsurePKI(filepath.Join(shared.dir, "pki"), clock.RealClock{})
+})
 
 func (s *server) connect(t *testing.T, c *rest.Config) {
 	t.Helper()
