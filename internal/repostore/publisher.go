@@ -31,12 +31,29 @@ type item struct {
 	ref   objectRef
 }
 
-// publishing follows the views and works their statuses off.
+// publishing follows the views and works their statuses off. Each workspace has a
+// line of its own: one whose PDS hangs keeps no other tenant waiting.
 func (h *Hub) publishing(ctx context.Context) error {
+	lines := map[string]workqueue.TypedRateLimitingInterface[item]{}
+	defer func() {
+		for _, queue := range lines {
+			queue.ShutDown()
+		}
+	}()
+	return h.followViews(ctx, func(it item) {
+		ws := it.ref.workspace
+		if lines[ws] == nil {
+			lines[ws] = h.publishLine(ctx)
+		}
+		lines[ws].AddAfter(it, h.publishDelay)
+	})
+}
+
+// publishLine makes a line and the workers that work it off until it is shut down.
+func (h *Hub) publishLine(ctx context.Context) workqueue.TypedRateLimitingInterface[item] {
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[item](200*time.Millisecond, time.Minute),
 		workqueue.TypedRateLimitingQueueConfig[item]{Clock: h.clock})
-	defer queue.ShutDown()
 	const workers = 4
 	for range workers {
 		h.wg.Go(func() {
@@ -50,7 +67,7 @@ func (h *Hub) publishing(ctx context.Context) error {
 			}
 		})
 	}
-	return h.followViews(ctx, func(it item) { queue.AddAfter(it, h.publishDelay) })
+	return queue
 }
 
 func (h *Hub) publishItem(ctx context.Context, queue workqueue.TypedRateLimitingInterface[item], it item) {
