@@ -128,7 +128,15 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 		if out == nil {
 			return again, nil
 		}
-		return retryOr(s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}))
+		if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
+			return finished, err
+		}
+		// The record may have been deleted, and the view with it, and be another
+		// object's by now, which nobody asked to delete.
+		if now, err := s.look(ctx, ref); err != nil || now.there() && !sameUID(now.obj, sn.obj) {
+			return finished, errors.Join(err, s.decodeInto(sn.data, sn.revision, out))
+		}
+		return again, nil
 	case errors.Is(err, atproto.ErrUnknownOutcome):
 		return finished, fmt.Errorf("delete %s: %w", uri, err)
 	case err != nil:

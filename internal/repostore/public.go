@@ -66,16 +66,16 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 		// PDS is back.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.hub.putTimeout)
 		defer cancel()
-		if _, derr := s.dropIntent(ctx, w.ref, it, true); derr != nil {
-			return finished, errors.Join(err, derr)
+		if done, held, derr := s.giveUp(ctx, w, it, out); !held || derr != nil {
+			return done, derr
 		}
 		return finished, fmt.Errorf("put %s: %w", w.uri, err)
 	}
 	if res.CID != it.Target {
 		// The PDS stores other bytes than it was sent. Nothing of ours matches what
 		// it holds: the ingest takes the record as it is.
-		if _, err := s.dropIntent(ctx, w.ref, it, true); err != nil {
-			return finished, err
+		if done, held, err := s.giveUp(ctx, w, it, out); !held || err != nil {
+			return done, err
 		}
 		return again, s.ingest(ctx, w.mount, w.uri.Key, ingestOptions{wait: true})
 	}
@@ -148,12 +148,24 @@ func (s *Store) confirm(ctx context.Context, w publicWrite, it *intent, res atpr
 		return "", finished, fmt.Errorf("put %s: %w: %w", w.uri, atproto.ErrUnknownOutcome, err)
 	}
 	if rec == nil || rec.CID != it.Target {
-		if _, err := s.dropIntent(ctx, w.ref, it, true); err != nil {
-			return "", finished, err
+		if done, held, err := s.giveUp(ctx, w, it, out); !held || err != nil {
+			return "", done, err
 		}
 		return "", again, nil
 	}
 	return commit.Rev, finished, nil
+}
+
+// giveUp ends an intent whose put wrote nothing. held is false where somebody had
+// settled it before: others may have put the very bytes, and then its private part
+// stands (done and err say what became of it).
+func (s *Store) giveUp(ctx context.Context, w publicWrite, it *intent, out runtime.Object) (done outcome, held bool, err error) {
+	held, err = s.dropIntent(ctx, w.ref, it, true)
+	if err != nil || held {
+		return finished, held, err
+	}
+	done, err = s.overtaken(ctx, w, it, out)
+	return done, false, err
 }
 
 // lostSwap: the record is not what the view said. An ingest brings the view up;
@@ -174,7 +186,7 @@ func (s *Store) lostSwap(ctx context.Context, w publicWrite, it *intent, out run
 	if ok, err := s.mine(ctx, w.ref, it, out); ok || err != nil {
 		return finished, err
 	}
-	if !held && w.op == opUpdate {
+	if !held {
 		// Rolled forward, for somebody had put the same bytes, and changed since; or
 		// given up. It can't be told as a conflict: its private part may stand.
 		return finished, fmt.Errorf("%s %q: %w", s.resource.Resource, w.ref.name, ErrOvertaken)

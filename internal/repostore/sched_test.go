@@ -228,7 +228,10 @@ func (s *sched) pds(ctx context.Context, call string, key atproto.Key) memFault 
 	}
 	f := memFault{err: fmt.Errorf("%w: injected", atproto.ErrUnavailable)}
 	if call == "put" || call == "delete" {
-		f = []memFault{{lost: true}, {late: true}, f}[s.choices.pick(3)]
+		f = []memFault{{late: true}, {lost: true}, f}[s.choices.pick(3)]
+		if r.late {
+			f = memFault{late: true}
+		}
 	}
 	s.note("-- it is %+v", f)
 	return f

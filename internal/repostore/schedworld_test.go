@@ -39,6 +39,7 @@ type schedReplica struct {
 	cancel context.CancelFunc
 	dead   atomic.Bool
 	faults *int
+	late   bool // every fault of a write is that it arrives late
 }
 
 // schedule is one run: two replicas, their clients, a foreign editor, crashes.
@@ -53,6 +54,7 @@ type schedule struct {
 	stopping bool
 	restarts int
 	faults   int
+	dropped  bool     // an event was lost
 	found    []string // violations
 }
 
@@ -61,7 +63,7 @@ type plan struct {
 	writers, edits, readers int
 	kinds, editKinds        []string
 	crashes, faults, jumps  int
-	drops                   bool
+	drops, late             bool // events get lost; every fault is a late write
 	finalizer               bool
 }
 
@@ -93,7 +95,7 @@ func (s *schedule) violation(format string, args ...any) {
 // startReplica starts, or starts anew, the i-th replica.
 func (s *schedule) startReplica(i int) {
 	name := fmt.Sprintf("%c%d", 'A'+i, s.restarts)
-	r := &schedReplica{sched: s.sched, faults: &s.faults}
+	r := &schedReplica{sched: s.sched, faults: &s.faults, late: s.plan.late}
 	r.base, r.cancel = context.WithCancel(context.Background())
 	r.replica = s.replica(name, func(c *HubConfig) { c.IntentTerm = schedTerm })
 	r.hub.failpoint = func(point string) bool {
@@ -139,6 +141,7 @@ func (s *schedule) ingestLoop(r *schedReplica) {
 				r.src.deliver(s.choices.pick(n), false)
 			case what == 5 && s.plan.drops:
 				r.src.drop(0)
+				s.dropped = true
 			default:
 				r.src.deliver(0, false)
 			}
@@ -214,8 +217,9 @@ func (s *schedule) next(stay int) {
 // finish ends the replicas' loops and lets everything come to rest.
 func (s *schedule) finish() {
 	s.note("-- quiet")
-	for s.repo.land() {
-		s.note("-- a late write lands")
+	landLast := s.choices.pick(2) == 1
+	if !landLast {
+		s.landAll()
 	}
 	s.stopping, s.choices = true, nil
 	for {
@@ -233,7 +237,17 @@ func (s *schedule) finish() {
 	time.Sleep(schedTerm + time.Second)
 	for _, r := range s.replicas {
 		r.hub.sweep(r.actx("sweep"))
+	}
+	s.landAll()
+	for _, r := range s.replicas {
 		r.deliverAll()
 	}
 	time.Sleep(time.Second)
+}
+
+// landAll lets every write arrive that is on its way.
+func (s *schedule) landAll() {
+	for s.repo.land() {
+		s.note("-- a late write lands")
+	}
 }
