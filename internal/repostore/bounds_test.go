@@ -8,6 +8,7 @@ import (
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/atproto/events"
 )
 
 // A PDS that announces more and more and lets nothing be read fills no memory;
@@ -72,6 +73,19 @@ func TestIntentsAreSealed(t *testing.T) {
 	for _, kv := range views.Kvs {
 		if i := bytes.Index(kv.Value, []byte("classified")); i >= 0 && !bytes.Contains(kv.Value[:i], []byte(valuePrefix)) {
 			t.Errorf("in the clear at %s", kv.Key)
+		}
+	}
+}
+
+// An event that no commit can have sent, from a source that doesn't verify, makes
+// no read stale: the repository is compared.
+func TestUnbelievableRevs(t *testing.T) {
+	for _, rev := range []string{"7zzzzzzzzzzzz", "zzz", ""} {
+		r := alone(t)
+		r.m().receive(events.Event{Kind: events.Commit, DID: testDID, Rev: rev})
+		r.repo.foreign(recordKey("z"), widgetRecord("z"))
+		if all, err := r.list(r.ctx()); err != nil || len(all) != 2 {
+			t.Errorf("after an event at rev %q: %d objects, %v", rev, len(all), err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bluesky-social/indigo/atproto/syntax"
 	"k8s.io/utils/clock"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
@@ -71,6 +72,9 @@ func (p *progress) add(e events.Event, now time.Time, wanted func(collection str
 	defer p.mu.Unlock()
 	defer p.wake()
 	p.heard = now
+	if e.Kind != events.Gap && !believable(e.Rev, now) {
+		e.Kind, e.Reason = events.Gap, "an event had an unbelievable rev"
+	}
 	if e.Kind == events.Gap {
 		p.openGapLocked(e.Reason)
 		p.last = ""
@@ -103,6 +107,17 @@ func (p *progress) add(e events.Event, now time.Time, wanted func(collection str
 // lineBound is how many commits stand in line at most: what a PDS announces and
 // doesn't let us read must not fill our memory.
 const lineBound = 8192
+
+// believable tells whether a rev can be one: a TID of no more than a little while
+// from now. Not every source verifies what it delivers, and a rev beyond all
+// others would make the views look newer than any commit.
+func believable(rev string, now time.Time) bool {
+	tid, err := syntax.ParseTID(rev)
+	return err == nil && tid.Time().Before(now.Add(revAhead))
+}
+
+// revAhead is how far a PDS's clock may be ahead of ours.
+const revAhead = 5 * time.Minute
 
 func (p *progress) rememberLocked(key atproto.Key, cid, at string) {
 	if cid == "" {
