@@ -196,8 +196,8 @@ func (u *update) unbind(ctx context.Context, sn snapshot, obj runtime.Object) (o
 	return u.private(ctx, sn, obj, stamp{}, extra...)
 }
 
-// rebind publishes a private object. Following an existing record is decided at
-// creation alone: it would replace the object's declaration.
+// rebind binds a private object: without a uri it publishes a record of its own,
+// with one it follows a record that exists.
 func (u *update) rebind(ctx context.Context, sn snapshot, obj runtime.Object) (outcome, error) {
 	m, uri, follow, err := u.bind(u.ref, obj)
 	switch {
@@ -216,7 +216,7 @@ func (u *update) rebind(ctx context.Context, sn snapshot, obj runtime.Object) (o
 	return done, err
 }
 
-// rebindTo binds a private object to a record that exists: it pulls.
+// rebindTo follows a record that exists: its declaration replaces the object's.
 func (u *update) rebindTo(ctx context.Context, sn snapshot, m *mount, uri recordURI, obj runtime.Object) (outcome, error) {
 	_, fresh, err := u.lookRecord(ctx, u.ref.workspace, uri, &u.ref)
 	if err != nil {
