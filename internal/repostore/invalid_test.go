@@ -1,7 +1,6 @@
 package repostore
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -136,7 +135,7 @@ func TestSyncConflict(t *testing.T) {
 		t.Errorf("the refused write left %+v", obj)
 	case c == nil || c.Status != metav1.ConditionTrue || c.Reason != "RecordWon":
 		t.Errorf("condition %+v", c)
-	case !strings.Contains(c.Message, st.CID) || !strings.Contains(c.Message, fmt.Sprint(before.ResourceVersion)):
+	case !strings.Contains(c.Message, st.CID) || !strings.Contains(c.Message, before.ResourceVersion):
 		t.Errorf("%q does not name the winning cid %s and the losing resourceVersion %s", c.Message, st.CID, before.ResourceVersion)
 	}
 	if _, err := r.update(r.ctx(), "o", "", public("again", "w2")); err != nil {

@@ -16,7 +16,7 @@ func TestManagedFieldsOfAnApplyThatChangesNothing(t *testing.T) {
 		then := metav1.NewTime(time.Unix(int64(at), 0))
 		return metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationApply, Time: &then, FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+			FieldsV1: metav1.NewFieldsV1(fields),
 		}
 	}
 	object := func(description string, fields ...metav1.ManagedFieldsEntry) *socialweb.Infra {
