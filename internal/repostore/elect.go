@@ -23,13 +23,23 @@ func (h *Hub) whileElected(ctx context.Context, name string, f func(context.Cont
 	}
 }
 
+// releaseTimeout bounds how long a stop waits to give an election up.
+const releaseTimeout = 2 * time.Second
+
 // elected runs f while this process leads the named election.
 func (h *Hub) elected(ctx context.Context, name string, f func(context.Context) error) error {
 	session, err := concurrency.NewSession(h.etcd, concurrency.WithTTL(10), concurrency.WithContext(ctx))
 	if err != nil {
 		return fmt.Errorf("election session: %w", err)
 	}
-	defer func() { _ = session.Close() }() // the lease ends by itself if this fails
+	defer func() {
+		session.Orphan()
+		// The session's own Close would use ctx, which has ended when this process
+		// stops: the next leader would wait until the lease is over.
+		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		_, _ = h.etcd.Revoke(release, session.Lease()) // if this fails the lease ends by itself
+	}()
 	election := concurrency.NewElection(session, h.keys.prefix+"/elections/"+name)
 	if err := election.Campaign(ctx, h.replica); err != nil {
 		return fmt.Errorf("campaign for %s: %w", name, err)
