@@ -164,6 +164,10 @@ func (s *Store) giveUp(ctx context.Context, w publicWrite, it *intent, out runti
 	if err != nil || held {
 		return finished, held, err
 	}
+	if w.op == opCreate {
+		// Its object may be there, and others have made its record.
+		return finished, false, fmt.Errorf("%s %q: %w", s.resource.Resource, w.ref.name, ErrOvertaken)
+	}
 	done, err = s.overtaken(ctx, w, it, out)
 	return done, false, err
 }
