@@ -22,9 +22,12 @@ type Proxy struct {
 	client *http.Client
 	wg     sync.WaitGroup
 
+	// connMu is its own, for closing the server waits for its callbacks.
+	connMu sync.Mutex
+	conns  map[net.Conn]struct{} // of the server, hijacked ones too
+
 	mu       sync.Mutex // guards what follows
 	server   *http.Server
-	conns    map[net.Conn]struct{} // of the server, hijacked ones too
 	faults   map[string]*Fault
 	changed  chan struct{} // closed when faults change
 	mode     StreamMode
@@ -175,9 +178,11 @@ func (p *Proxy) stopLocked() {
 	if p.server == nil {
 		return
 	}
+	p.connMu.Lock()
 	for c := range p.conns {
 		reset(c)
 	}
+	p.connMu.Unlock()
 	_ = p.server.Close() // what it could say, the tests see
 	p.server = nil
 }
@@ -187,17 +192,17 @@ func (p *Proxy) stopLocked() {
 func (p *Proxy) track(c net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateNew:
-		p.mu.Lock()
+		p.connMu.Lock()
 		p.conns[c] = struct{}{}
-		p.mu.Unlock()
+		p.connMu.Unlock()
 	case http.StateClosed:
 		p.release(c)
 	}
 }
 
 func (p *Proxy) release(c net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.connMu.Lock()
+	defer p.connMu.Unlock()
 	delete(p.conns, c)
 }
 

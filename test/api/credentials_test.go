@@ -92,8 +92,11 @@ func TestPasswordIsChanged(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, onEmbedded(t))
 	e.create(t, newInfra("a", "x"))
+	e.account.login(t)
+	next := e.account.must(t, "com.atproto.server.createAppPassword", nil, record{"name": "next"}).text("password")
+	keepSecret(next)
 	e.proxy.Set(testproxy.Fault{Kind: testproxy.Revoked})
-	e.credential(t, "default", repoName, e.account.Handle, e.account.Password)
+	e.credential(t, "default", repoName, e.account.DID, next)
 	e.must(t, request{method: http.MethodPatch, path: infras + "/a", kind: mergePatch, body: `{"spec":{"description":"y"}}`})
 	if value, _ := e.account.get(t, "a"); value["description"] != "y" {
 		t.Errorf("record %v", value)

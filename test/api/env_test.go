@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -48,6 +50,16 @@ func newProxy(t *testing.T, a *account) *testproxy.Proxy {
 		}
 	})
 	return p
+}
+
+// credential is server's, with the proxy as the PDS that the password may go to:
+// the DID document names the PDS behind it.
+func (e *env) credential(t *testing.T, workspace, name, identifier, password string) {
+	t.Helper()
+	e.server.credential(t, workspace, name, identifier, password)
+	if err := os.WriteFile(filepath.Join(e.creds, workspace, name, "pds"), []byte(e.proxy.URL()), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // mount creates the AtprotoRepo and waits until it is ready.

@@ -43,6 +43,7 @@ func populate(t *testing.T, e *env) {
 		e.must(t, request{method: http.MethodPatch, path: infras + "/" + name, kind: mergePatch, body: `{"metadata":{"labels":{"l":"x"}}}`})
 	}
 	e.setPhase(t, "o1", v1alpha1.PhaseDeployed)
+	waitFor(t, "publishing", func() error { return contains(e.account.raw(t, "o1"), "deployed") })
 	e.settled(t)
 }
 
