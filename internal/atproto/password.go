@@ -19,6 +19,10 @@ const loginHoldOff = 30 * time.Second
 // PasswordAuth is a session opened with a password or an app password
 // (com.atproto.server.createSession and refreshSession).
 type PasswordAuth struct {
+	// Permit, if set before the first use, is asked before each login, with the
+	// password unsent. Its error is the login's, and is not remembered.
+	Permit func(context.Context) error
+
 	rpc   *rpc
 	creds Credentials
 	did   string
@@ -105,6 +109,11 @@ func (a *PasswordAuth) renew(ctx context.Context, generation uint64) error {
 			return a.adopt(out)
 		}
 		if !errors.Is(err, ErrUnauthorized) {
+			return err
+		}
+	}
+	if a.Permit != nil {
+		if err := a.Permit(ctx); err != nil {
 			return err
 		}
 	}

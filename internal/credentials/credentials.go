@@ -5,6 +5,7 @@ package credentials
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
@@ -20,35 +21,57 @@ const (
 	IdentifierKey = "identifier"
 	// PasswordKey holds the account's password or an app password.
 	PasswordKey = "password"
+	// PDSKey, where there is one, holds the base URL of the only PDS that the
+	// password may be sent to.
+	PDSKey = "pds"
 )
+
+// Credentials of an account, with where they may be used. They print as nothing
+// but the identifier.
+type Credentials struct {
+	atproto.Credentials
+	// PDS is the only PDS that the password may be sent to, as
+	// atproto.NormalizeHost writes it; "": the one that the account's DID document
+	// names.
+	PDS string
+}
 
 // Provider finds credentials. It may be asked often: an answer is not kept, so
 // that a changed password is seen.
 type Provider interface {
 	// Get returns the credentials of a name in a workspace, or ErrNotFound.
-	Get(ctx context.Context, workspace, name string) (atproto.Credentials, error)
+	Get(ctx context.Context, workspace, name string) (Credentials, error)
 }
 
 // None has no credentials.
 type None struct{}
 
 // Get implements Provider.
-func (None) Get(context.Context, string, string) (atproto.Credentials, error) {
-	return atproto.Credentials{}, ErrNotFound
+func (None) Get(context.Context, string, string) (Credentials, error) {
+	return Credentials{}, ErrNotFound
 }
 
-// parse makes credentials of their two entries. White space around them, such as
-// the line end of a file, isn't part of them.
-func parse(identifier, password []byte) (atproto.Credentials, error) {
-	c := atproto.Credentials{
-		Identifier: strings.TrimSpace(string(identifier)),
-		Password:   strings.TrimSpace(string(password)),
+// parse makes credentials of their entries. White space around them, such as the
+// line end of a file, isn't part of them.
+func parse(identifier, password, pds []byte) (Credentials, error) {
+	c := Credentials{
+		Credentials: atproto.Credentials{
+			Identifier: strings.TrimSpace(string(identifier)),
+			Password:   strings.TrimSpace(string(password)),
+		},
+		PDS: strings.TrimSpace(string(pds)),
 	}
 	switch {
 	case c.Identifier == "":
-		return c, errors.New(IdentifierKey + " is empty")
+		return Credentials{}, errors.New(IdentifierKey + " is empty")
 	case c.Password == "":
-		return c, errors.New(PasswordKey + " is empty")
+		return Credentials{}, errors.New(PasswordKey + " is empty")
+	case c.PDS == "":
+		return c, nil
+	}
+	var err error
+	if c.PDS, err = atproto.NormalizeHost(c.PDS); err != nil {
+		return Credentials{}, fmt.Errorf("%s: %w", PDSKey, err)
 	}
 	return c, nil
 }

@@ -24,12 +24,20 @@ func TestProviders(t *testing.T) {
 		"w1/empty":   {IdentifierKey: "  \n", PasswordKey: secretWord},
 		"w1/a.b":     {IdentifierKey: "ab.test", PasswordKey: secretWord},
 		"w1/no-user": {PasswordKey: secretWord},
+		"w1/pinned":  {IdentifierKey: "x.test", PasswordKey: secretWord, PDSKey: "HTTPS://PDS.example/\n"},
+		"w1/bad-pds": {IdentifierKey: "x.test", PasswordKey: secretWord, PDSKey: "pds.example"},
 	}
 	for name, p := range map[string]Provider{"directory": directory(t, entries), "secrets": secrets(entries)} {
 		t.Run(name, func(t *testing.T) {
 			c, err := p.Get(t.Context(), "w1", "alice")
-			if err != nil || c.Identifier != "alice.test" || c.Password != secretWord {
+			if err != nil || c.Identifier != "alice.test" || c.Password != secretWord || c.PDS != "" {
 				t.Errorf("identifier %q, password right: %t, error %v", c.Identifier, c.Password == secretWord, err)
+			}
+			if s := fmt.Sprintf("%v %+v %#v %s", c, c, c, c); strings.Contains(s, secretWord) {
+				t.Error("they print with the password")
+			}
+			if c, err := p.Get(t.Context(), "w1", "pinned"); err != nil || c.PDS != "https://pds.example" {
+				t.Errorf("with a PDS: %q, %v", c.PDS, err)
 			}
 			if c, err := p.Get(t.Context(), "w1", "a.b"); err != nil || c.Identifier != "ab.test" {
 				t.Errorf("a name with a dot: %q, %v", c.Identifier, err)
@@ -45,7 +53,7 @@ func TestProviders(t *testing.T) {
 					t.Errorf("%v was accepted", id)
 				}
 			}
-			for _, n := range []string{"nopass", "empty", "no-user"} {
+			for _, n := range []string{"nopass", "empty", "no-user", "bad-pds"} {
 				_, err := p.Get(t.Context(), "w1", n)
 				if err == nil {
 					t.Errorf("%s was accepted", n)

@@ -9,12 +9,10 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
-// Directory finds credentials in files: <root>/<workspace>/<name>/identifier and
-// …/password.
+// Directory finds credentials in files: <root>/<workspace>/<name>/identifier,
+// …/password and, where the owner left one, …/pds.
 type Directory struct{ root string }
 
 var _ Provider = Directory{}
@@ -23,24 +21,31 @@ var _ Provider = Directory{}
 func NewDirectory(root string) Directory { return Directory{root} }
 
 // Get implements Provider.
-func (d Directory) Get(_ context.Context, workspace, name string) (atproto.Credentials, error) {
+func (d Directory) Get(_ context.Context, workspace, name string) (Credentials, error) {
 	if err := checkNames(workspace, name); err != nil {
-		return atproto.Credentials{}, err
+		return Credentials{}, err
 	}
-	dir := filepath.Join(d.root, workspace, name)
+	c, err := readDir(filepath.Join(d.root, workspace, name))
+	if err != nil {
+		return Credentials{}, fmt.Errorf("credentials %s/%s: %w", workspace, name, err)
+	}
+	return c, nil
+}
+
+func readDir(dir string) (Credentials, error) {
 	identifier, err := readFile(filepath.Join(dir, IdentifierKey))
 	if err != nil {
-		return atproto.Credentials{}, fmt.Errorf("credentials %s/%s: %w", workspace, name, err)
+		return Credentials{}, err
 	}
 	password, err := readFile(filepath.Join(dir, PasswordKey))
 	if err != nil {
-		return atproto.Credentials{}, fmt.Errorf("credentials %s/%s: %w", workspace, name, err)
+		return Credentials{}, err
 	}
-	c, err := parse(identifier, password)
-	if err != nil {
-		return atproto.Credentials{}, fmt.Errorf("credentials %s/%s: %w", workspace, name, err)
+	pds, err := readFile(filepath.Join(dir, PDSKey))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Credentials{}, err
 	}
-	return c, nil
+	return parse(identifier, password, pds)
 }
 
 func readFile(path string) ([]byte, error) {

@@ -7,8 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
 // SecretGetter reads the Secrets of one namespace.
@@ -27,21 +25,21 @@ var _ Provider = Secrets{}
 func NewSecrets(g SecretGetter) Secrets { return Secrets{g} }
 
 // Get implements Provider.
-func (s Secrets) Get(ctx context.Context, workspace, name string) (atproto.Credentials, error) {
+func (s Secrets) Get(ctx context.Context, workspace, name string) (Credentials, error) {
 	if err := checkNames(workspace, name); err != nil {
-		return atproto.Credentials{}, err
+		return Credentials{}, err
 	}
 	secretName := workspace + "." + name
 	secret, err := s.secrets.Get(ctx, secretName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return atproto.Credentials{}, fmt.Errorf("%w: no Secret %s", ErrNotFound, secretName)
+		return Credentials{}, fmt.Errorf("%w: no Secret %s", ErrNotFound, secretName)
 	}
 	if err != nil {
-		return atproto.Credentials{}, fmt.Errorf("credentials %s/%s: %w", workspace, name, err)
+		return Credentials{}, fmt.Errorf("credentials %s/%s: %w", workspace, name, err)
 	}
-	c, err := parse(secret.Data[IdentifierKey], secret.Data[PasswordKey])
+	c, err := parse(secret.Data[IdentifierKey], secret.Data[PasswordKey], secret.Data[PDSKey])
 	if err != nil {
-		return atproto.Credentials{}, fmt.Errorf("credentials %s/%s: Secret %s: %w", workspace, name, secretName, err)
+		return Credentials{}, fmt.Errorf("credentials %s/%s: Secret %s: %w", workspace, name, secretName, err)
 	}
 	return c, nil
 }

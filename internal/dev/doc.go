@@ -12,7 +12,7 @@
 //	etcd/             the database of the API server
 //	pds/              the embedded PDS
 //	pki/              the certificate authority and what it signed
-//	credentials/      identifier and password of each AtprotoRepo
+//	credentials/      identifier, password and PDS of each AtprotoRepo
 //	admin.kubeconfig  system:masters, by client certificate
 //	server.log        what the command logs, but for errors
 //	pds.json          where the PDS is and whose account it has

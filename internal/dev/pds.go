@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/credentials"
 	"socialweb.computer/infra-apiserver/internal/devpds"
 	"socialweb.computer/infra-apiserver/internal/repos"
 )
@@ -132,8 +133,11 @@ func (p *pds) write(dataDir string) error {
 	dir := filepath.Join(credentialsDir(dataDir), workspace, repoName)
 	return errors.Join(
 		writePrivate(filepath.Join(dataDir, "pds.json"), append(b, '\n')),
-		writePrivate(filepath.Join(dir, "identifier"), []byte(p.creds.Identifier+"\n")),
-		writePrivate(filepath.Join(dir, "password"), []byte(p.creds.Password+"\n")),
+		// By DID, and with the PDS, so that logging in asks no directory: it need not
+		// know the account, or may be away.
+		writePrivate(filepath.Join(dir, credentials.IdentifierKey), []byte(p.DID+"\n")),
+		writePrivate(filepath.Join(dir, credentials.PasswordKey), []byte(p.creds.Password+"\n")),
+		writePrivate(filepath.Join(dir, credentials.PDSKey), []byte(p.URL+"\n")),
 	)
 }
 

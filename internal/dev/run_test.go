@@ -81,7 +81,7 @@ func TestFilesForScripts(t *testing.T) {
 	}
 	secret := []string{
 		"pds.json", "admin.kubeconfig", info["passwordFile"], "pki/ca.key", "pki/admin.key", "pki/server.key",
-		"credentials/default/default/password",
+		"credentials/default/default/password", "credentials/default/default/pds",
 	}
 	for _, f := range secret {
 		if !filepath.IsAbs(f) {
@@ -168,6 +168,12 @@ func TestPDSOfOnesOwn(t *testing.T) {
 	}
 	if d.PDS.DID != pds.Accounts[0].DID || made.Status.Record == nil {
 		t.Errorf("account %s, record %v", d.PDS.DID, made.Status.Record)
+	}
+	for file, want := range map[string]string{"identifier": d.PDS.DID, "pds": pds.URL} {
+		b, err := os.ReadFile(filepath.Join(data, "credentials", "default", "default", file))
+		if err != nil || strings.TrimSpace(string(b)) != want {
+			t.Errorf("%s: %q, %v", file, b, err)
+		}
 	}
 	d.Stop(t)
 	pds.Stop()

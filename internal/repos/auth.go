@@ -3,7 +3,6 @@ package repos
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 
@@ -16,10 +15,10 @@ import (
 type rotating struct {
 	provider        credentials.Provider
 	workspace, name string
-	make            func(atproto.Credentials) (atproto.Auth, error)
+	make            func(credentials.Credentials) (atproto.Auth, error)
 
 	mu    sync.Mutex // guards what follows
-	creds atproto.Credentials
+	creds credentials.Credentials
 	inner atproto.Auth
 	// epoch counts the credentials. It is the upper half of the generations that
 	// callers see, so that those of two sessions never meet.
@@ -86,11 +85,8 @@ func (r *rotating) current(ctx context.Context) (atproto.Auth, uint32, error) {
 // reload asks the provider, unless somebody did since epoch, and tells whether
 // the credentials are others than those of epoch.
 func (r *rotating) reload(ctx context.Context, epoch uint32) (bool, error) {
-	creds, err := r.provider.Get(ctx, r.workspace, r.name)
+	creds, err := find(ctx, r.provider, r.workspace, r.name)
 	if err != nil {
-		if errors.Is(err, credentials.ErrNotFound) {
-			err = fmt.Errorf("%w: %w", atproto.ErrUnauthorized, err)
-		}
 		return false, err
 	}
 	r.mu.Lock()

@@ -24,14 +24,14 @@ func (p *provider) set(password string) {
 	p.password = password
 }
 
-func (p *provider) Get(context.Context, string, string) (atproto.Credentials, error) {
+func (p *provider) Get(context.Context, string, string) (credentials.Credentials, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked++
 	if p.password == "" {
-		return atproto.Credentials{}, credentials.ErrNotFound
+		return credentials.Credentials{}, credentials.ErrNotFound
 	}
-	return atproto.Credentials{Identifier: "a", Password: p.password}, nil
+	return credentials.Credentials{Credentials: atproto.Credentials{Identifier: "a", Password: p.password}}, nil
 }
 
 // session is the Auth of one password: the PDS accepts "right" alone.
@@ -59,7 +59,7 @@ func (s *session) Renew(_ context.Context, generation uint64) error {
 }
 
 func newRotating(p *provider) *rotating {
-	return &rotating{provider: p, workspace: "w", name: "n", make: func(c atproto.Credentials) (atproto.Auth, error) {
+	return &rotating{provider: p, workspace: "w", name: "n", make: func(c credentials.Credentials) (atproto.Auth, error) {
 		return &session{password: c.Password}, nil
 	}}
 }

@@ -1,11 +1,13 @@
 package repos
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/atproto/events"
+	"socialweb.computer/infra-apiserver/internal/credentials"
 	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
@@ -47,10 +49,15 @@ func (m *Manager) connect(k key, rt route) (*connection, error) {
 	if rt.credentials != "" {
 		cfg.Auth = &rotating{
 			provider: m.Credentials, workspace: k.workspace, name: rt.credentials,
-			make: func(c atproto.Credentials) (atproto.Auth, error) {
+			make: func(c credentials.Credentials) (atproto.Auth, error) {
 				authCfg := cfg
 				authCfg.Auth = nil
-				return atproto.NewPasswordAuth(authCfg, c)
+				auth, err := atproto.NewPasswordAuth(authCfg, c.Credentials)
+				if err != nil {
+					return nil, err
+				}
+				auth.Permit = func(ctx context.Context) error { return m.permit(ctx, k, rt, c) }
+				return auth, nil
 			},
 		}
 	}

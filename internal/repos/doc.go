@@ -7,6 +7,7 @@
 //   - mirror.go: the AtprotoRepos as the API has them
 //   - reconcile.go: one AtprotoRepo, from its spec to the hub and back
 //   - resolve.go, connect.go, auth.go, sources.go: how an account is reached
+//   - permit.go: where a password may be sent
 //   - status.go: conditions, and how seldom they are written
 //   - use.go: an AtprotoRepo in use is not deleted
 //

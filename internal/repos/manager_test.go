@@ -50,14 +50,15 @@ func (w *world) create(t *testing.T, name string, spec v1alpha1.AtprotoRepoSpec)
 	}
 }
 
-// credentials leaves credentials where the server looks for them.
-func (w *world) credentials(t *testing.T, name, identifier, password string) *v1alpha1.CredentialsReference {
+// credentials leaves credentials where the server looks for them, with the PDS
+// that they may be used at, if there is one.
+func (w *world) credentials(t *testing.T, name, identifier, password string, pds ...string) *v1alpha1.CredentialsReference {
 	t.Helper()
 	dir := filepath.Join(w.dir, "credentials", "default", name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for file, content := range map[string]string{"identifier": identifier, "password": password} {
+	for file, content := range map[string]string{"identifier": identifier, "password": password, "pds": strings.Join(pds, "")} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +150,7 @@ func TestPDSThatIgnoresTheSwap(t *testing.T) {
 	w := start(t)
 	carol := w.pds.Accounts[2]
 	deaf := ignoringSwap(t, w.pds.URL)
-	w.create(t, "carol", v1alpha1.AtprotoRepoSpec{DID: carol.DID, PDS: deaf, CredentialsRef: w.credentials(t, "carol", carol.DID, carol.Password)})
+	w.create(t, "carol", v1alpha1.AtprotoRepoSpec{DID: carol.DID, PDS: deaf, CredentialsRef: w.credentials(t, "carol", carol.DID, carol.Password, deaf)})
 	r := w.until(t, "carol", has(v1alpha1.ConditionReady, metav1.ConditionFalse, "SwapNotSupported"))
 	if r.Status.Access != v1alpha1.AccessRead {
 		t.Errorf("access %s", r.Status.Access)
