@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/warning"
@@ -38,10 +39,32 @@ func (h *Hub) staleOr(ctx context.Context, m *mount, err error) error {
 		return nil
 	}
 	if m.StaleReads && ctx.Err() == nil {
-		warning.AddWarning(ctx, "", fmt.Sprintf("AtprotoRepo %q is unavailable; this answer shows it at rev %q or later", m.Name, m.progress.knownRev()))
+		shown := "as it was last seen"
+		if rev := m.progress.knownRev(); rev != "" {
+			shown = fmt.Sprintf("at rev %q or later", rev)
+		}
+		warning.AddWarning(ctx, "", fmt.Sprintf("AtprotoRepo %q is unavailable; this answer shows it %s", m.Name, shown))
 		return nil
 	}
-	return fmt.Errorf("AtprotoRepo %q (%s at %s): %w", m.Name, m.Repo.DID(), m.Repo.Host(), err)
+	if none, cerr := m.unused(ctx); cerr == nil && none {
+		return nil // no object is its: there is nothing that could be stale
+	}
+	return fmt.Errorf("AtprotoRepo %q (%s at %s): %w; its spec.staleReads Allow, or spec.access None, lets reads go on without it", m.Name, m.Repo.DID(), m.Repo.Host(), err)
+}
+
+// unused tells that no object of the workspace has a record of this repository,
+// and that none appears by itself.
+func (m *mount) unused(ctx context.Context) (bool, error) {
+	if m.Default {
+		return false, nil
+	}
+	for _, s := range m.hub.allStores() {
+		resp, err := m.hub.etcd.Get(ctx, s.keys.uids(s.resource.Resource, m.Workspace, m.Repo.DID()), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err != nil || resp.Count > 0 {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // barrier brings this repository's views up to its head.

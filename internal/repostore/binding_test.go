@@ -79,7 +79,7 @@ func TestBindPrivateObject(t *testing.T) {
 			w1 := start(func() (*widget, error) { return r.update(r.ctx(), "o", "", bind) })
 			view.reached(t)
 			r.clock.jump(time.Hour)
-			other.hub.sweep(other.ctx())
+			other.hub.sweep(other.ctx(), atOnce)
 			view.release()
 			ended(t, "the write whose owner slept", w1)
 		} else if _, err := r.update(r.ctx(), "o", "", bind); err != nil {

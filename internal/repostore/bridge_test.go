@@ -70,6 +70,15 @@ func (b *bridge) Get(ctx context.Context, key string, opts ...clientv3.OpOption)
 	return resp, err
 }
 
+// Revoke implements clientv3.Lease.
+func (b *bridge) Revoke(ctx context.Context, id clientv3.LeaseID) (resp *clientv3.LeaseRevokeResponse, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b.do(func() { resp, err = b.Lease.Revoke(outside, id) })
+	return resp, err
+}
+
 // Grant implements clientv3.Lease.
 func (b *bridge) Grant(ctx context.Context, ttl int64) (resp *clientv3.LeaseGrantResponse, err error) {
 	if err := ctx.Err(); err != nil {

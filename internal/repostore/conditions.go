@@ -21,15 +21,15 @@ const (
 	ConditionStatusContested = "StatusContested"
 )
 
+// setCondition sets one of ours. They are about the record, whatever the object's
+// generation: an observedGeneration would make them look outdated after the next
+// change of spec, and `kubectl wait` would not believe them.
 func (s *Store) setCondition(obj runtime.Object, c metav1.Condition) {
 	conditions := s.mapper.Conditions(obj)
 	if conditions == nil {
 		return
 	}
 	c.LastTransitionTime = metav1.NewTime(s.hub.clock.Now().Truncate(1e9))
-	if accessor, err := meta.Accessor(obj); err == nil {
-		c.ObservedGeneration = accessor.GetGeneration()
-	}
 	meta.SetStatusCondition(conditions, c)
 }
 
@@ -52,7 +52,7 @@ func conflictCondition(lost *lostWrite, cid string) metav1.Condition {
 func invalidCondition(cid string, fault *InvalidRecordError) metav1.Condition {
 	return metav1.Condition{
 		Type: ConditionRecordValid, Status: metav1.ConditionFalse, Reason: "InvalidRecord",
-		Message: fmt.Sprintf("record %s is not valid: %s; this object shows the last valid declaration. Mend the record in its repository", cid, fault),
+		Message: fmt.Sprintf("record %s is not valid: %s. Mend the record in its repository; until then the object keeps its last valid declaration, if it ever had one", cid, fault),
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *Store) deleteCorruptOnce(ctx context.Context, ref objectRef, pre *stora
 		return finished, &callerError{err}
 	}
 	switch {
-	case sn.intent != nil && !sn.intent.expired(s.hub.clock.Now()):
+	case sn.intent != nil && !s.hub.expiry.expired(s.keys.intent(ref), sn.intent, s.hub.clock.Now()):
 		return again, nil // its owner made it over a view that could be decoded
 	case sn.intent != nil: // nobody can settle it
 		_, err := s.dropIntent(ctx, ref, sn.intent, false)

@@ -148,7 +148,7 @@ func dying(point string, act func(ctx context.Context, r *replica, name string) 
 }
 
 func sweepOnce(ctx context.Context, r *replica, _ string) error {
-	r.hub.sweep(ctx)
+	r.hub.sweep(ctx, atOnce)
 	return nil
 }
 

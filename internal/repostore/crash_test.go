@@ -89,7 +89,7 @@ func (c crashCase) die(t *testing.T, step string) (steps []string) {
 	defer done2()
 	next.t = t
 	clk.jump(2 * time.Hour)
-	next.hub.sweep(next.ctx())
+	next.hub.sweep(next.ctx(), atOnce)
 	if left := next.keysBelow("intents"); len(left) > 0 {
 		t.Errorf("at %q: an intent outlives its term: %q", step, left)
 	}

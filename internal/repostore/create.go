@@ -1,6 +1,7 @@
 package repostore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/warning"
 )
 
 // Create makes an object, and its record where it is bound to a repository.
@@ -104,7 +106,7 @@ func (s *Store) createRecord(ctx context.Context, ref objectRef, m *mount, uri r
 		return finished, err
 	}
 	if detached {
-		return finished, storage.NewKeyExistsError(s.keys.view(ref), 0)
+		return finished, fmt.Errorf("%w: %s; set spec.record.uri to it to bind it again", ErrDetachedExists, uri)
 	}
 	return retryOr(s.occupied(ctx, m, ref, uri))
 }
@@ -145,10 +147,15 @@ func (s *Store) createFollowing(ctx context.Context, ref objectRef, m *mount, ur
 	if rec == nil {
 		return finished, fmt.Errorf("%w: %s; create it first, or leave spec.record.uri out to publish one", ErrNoSuchRecord, uri)
 	}
+	before, err := s.declarationOf(obj)
+	if err != nil {
+		return finished, err
+	}
 	st := stamp{URI: uri.String()}
 	if err := s.pull(obj, &st, rec, commit.Rev); err != nil {
 		return finished, err
 	}
+	s.warnReplaced(ctx, before, obj, uri)
 	if st.Invalid == "" {
 		s.mapper.FirstSight(obj, Sight{Record: rec.Value, Now: s.hub.clock.Now()})
 	}
@@ -159,6 +166,18 @@ func (s *Store) createFollowing(ctx context.Context, ref objectRef, m *mount, ur
 		return again, nil
 	}
 	return finished, err
+}
+
+// warnReplaced tells a client that what it declared gave way to what the record
+// that it follows declares.
+func (s *Store) warnReplaced(ctx context.Context, declared []byte, obj runtime.Object, uri recordURI) {
+	empty, err := s.declarationOf(s.mapper.New())
+	if err != nil || bytes.Equal(declared, empty) {
+		return
+	}
+	if now, err := s.declarationOf(obj); err == nil && !bytes.Equal(declared, now) {
+		warning.AddWarning(ctx, "", fmt.Sprintf("spec.record.uri follows %s: its declaration replaced the one that was given", uri))
+	}
 }
 
 func servedAlready(uri recordURI, id *identity) error {
@@ -203,7 +222,7 @@ func writable(m *mount) error {
 	if m.Access == AccessReadWrite {
 		return nil
 	}
-	return fmt.Errorf("%w: access of AtprotoRepo %q is %s", ErrAccess, m.Name, m.Access)
+	return fmt.Errorf("%w: the access granted to AtprotoRepo %q is %s; see its spec.access and its condition Authorized", ErrAccess, m.Name, m.Access)
 }
 
 func notMounted(uri recordURI) error {

@@ -1,10 +1,10 @@
 package repostore
 
 import (
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apiserver/pkg/storage"
 )
 
 func unbind(w *widget) error {
@@ -103,7 +103,7 @@ func TestRetainedRecord(t *testing.T) {
 		}
 	})
 	for _, text := range []string{"edited", "other"} { // the very bytes of the record, and others
-		if _, err := r.create(r.ctx(), aWidget("o", text)); !storage.IsExist(err) {
+		if _, err := r.create(r.ctx(), aWidget("o", text)); !apierrors.IsAlreadyExists(err) || !strings.Contains(err.Error(), recordURIOf("o")) {
 			t.Errorf("a create over the retained record: %v", err)
 		}
 	}

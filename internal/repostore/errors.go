@@ -44,6 +44,9 @@ var (
 	ErrNoSuchRepo = errors.New("no such AtprotoRepo in this workspace")
 	// ErrNoSuchRecord: spec.record.uri names a record that does not exist.
 	ErrNoSuchRecord = errors.New("no such record")
+	// ErrDetachedExists: the object's record exists, unbound or retained, and is
+	// served by no object.
+	ErrDetachedExists = errors.New("the record exists already, detached")
 	// ErrBinding: spec.record asks for what can't be.
 	ErrBinding = errors.New("the record can't be bound")
 	// ErrTTL: a record can't vanish by a lease.
@@ -79,9 +82,13 @@ func ToAPIError(err error, gr schema.GroupResource, name string) error {
 		return apierrors.NewTimeoutError(err.Error(), seconds(retryAfter))
 	case errors.Is(err, atproto.ErrTooLarge):
 		return apierrors.NewRequestEntityTooLargeError(err.Error())
+	case errors.Is(err, ErrDetachedExists):
+		exists := apierrors.NewAlreadyExists(gr, name)
+		exists.ErrStatus.Message += ": " + err.Error()
+		return exists
 	case errors.Is(err, ErrNoSuchRepo), errors.Is(err, ErrNoSuchRecord), errors.Is(err, ErrBinding), errors.Is(err, ErrTTL),
 		errors.Is(err, atproto.ErrInvalidRecord):
-		return unprocessable(gr, name, err)
+		return unprocessable(gr, name, fieldOf(err), err)
 	default:
 		// The PDS or etcd: not the object's fault, so never a 404, and worth a retry.
 		return unavailable(err)
@@ -96,11 +103,25 @@ func unavailable(err error) error {
 	return e
 }
 
-func unprocessable(gr schema.GroupResource, name string, err error) error {
+// fieldOf is the field that a refused binding or record is about.
+func fieldOf(err error) string {
+	switch {
+	case errors.Is(err, ErrNoSuchRepo):
+		return "spec.record.repoRef.name"
+	case errors.Is(err, ErrNoSuchRecord):
+		return "spec.record.uri"
+	case errors.Is(err, atproto.ErrInvalidRecord):
+		return "spec"
+	default:
+		return "spec.record"
+	}
+}
+
+func unprocessable(gr schema.GroupResource, name, field string, err error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
 		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource, Name: name,
-			Causes: []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.record", Message: err.Error()}}},
-		Message: fmt.Sprintf("%s %q is invalid: spec.record: %v", gr.String(), name, err),
+			Causes: []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: field, Message: err.Error()}}},
+		Message: fmt.Sprintf("%s %q is invalid: %s: %v", gr.String(), name, field, err),
 	}}
 }

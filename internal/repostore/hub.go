@@ -56,6 +56,9 @@ type Hub struct {
 	// statuses now that can be published.
 	remounted chan struct{}
 
+	expiry *expiry
+	rounds sync.Map // workspaces whose expired intents are being settled
+
 	nonces  atomic.Int64
 	ticked  atomic.Int64 // unix nanoseconds of the last tick of Run
 	running atomic.Bool
@@ -86,6 +89,7 @@ func NewHub(c HubConfig) *Hub {
 		h.clock = clock.RealClock{}
 	}
 	defaultTo(&h.intentTerm, 15*time.Second)
+	h.expiry = newExpiry(h.intentTerm)
 	defaultTo(&h.putTimeout, 10*time.Second)
 	defaultTo(&h.eventWait, 30*time.Millisecond)
 	defaultTo(&h.publishDelay, 500*time.Millisecond)

@@ -64,6 +64,15 @@ func (s *Store) isDetached(ctx context.Context, ws string, uri recordURI) (bool,
 	return resp.Count > 0, nil
 }
 
+// detachedOf adds the detached records of a repository.
+func (s *Store) detachedOf(ctx context.Context, m *mount, into map[atproto.Key]bool) error {
+	prefix := s.keys.detached(s.resource.Resource, m.Workspace, m.Repo.DID(), "")
+	return s.hub.eachKey(ctx, prefix, func(key string, _ []byte, _ int64) error {
+		into[atproto.Key{Collection: s.mapper.Collection(), RKey: strings.TrimPrefix(key, prefix)}] = true
+		return nil
+	})
+}
+
 func (s *Store) detachOp(ws string, uri recordURI) clientv3.Op {
 	return clientv3.OpPut(s.keys.detached(s.resource.Resource, ws, uri.did, uri.RKey), s.hub.clock.Now().UTC().Format("2006-01-02T15:04:05Z"))
 }

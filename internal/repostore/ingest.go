@@ -181,6 +181,9 @@ func (s *Store) deletedElsewhere(ctx context.Context, ref objectRef, sn snapshot
 	}
 	st := sn.stamp
 	st.CID, st.Rev, st.Nonce = "", rev, ""
+	if err := s.setRecordStatus(sn.obj, st, Pulled); err != nil {
+		return err
+	}
 	return s.putView(ctx, ref, sn.view, sn.obj, st, g, nil)
 }
 
@@ -266,7 +269,7 @@ func (s *Store) editedElsewhere(ctx context.Context, ref objectRef, sn snapshot,
 	if changed {
 		s.bumpGeneration(accessor)
 	}
-	if o.lost != nil {
+	if o.lost != nil && changed {
 		s.setCondition(obj, conflictCondition(o.lost, rec.CID))
 	}
 	if err := s.countOverwrite(sn, obj, changed, &st); err != nil {

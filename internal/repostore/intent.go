@@ -31,8 +31,8 @@ type intent struct {
 	// BaseRevision is the view's mod revision that the intent was taken on; 0 is
 	// absent.
 	BaseRevision int64 `json:"baseRevision"`
-	// Object is the new object as it will be stored, by the transformer too, Stamp what will be stamped on
-	// it, less the rev, which only the commit tells.
+	// Object is the new object as it will be stored, by the transformer too; Stamp
+	// what will be stamped on it, less the rev, which only the commit tells.
 	Object []byte `json:"object,omitempty"`
 	Stamp  stamp  `json:"stamp"`
 	// Direction that status.record will show.
@@ -44,8 +44,6 @@ type intent struct {
 
 	modRevision int64
 }
-
-func (it *intent) expired(now time.Time) bool { return now.After(it.Deadline) }
 
 func decodeIntent(value []byte, modRevision int64) (*intent, error) {
 	it := &intent{modRevision: modRevision}
@@ -91,6 +89,12 @@ func (s *Store) dropIntent(ctx context.Context, ref objectRef, it *intent, faile
 		if err != nil {
 			return false, fmt.Errorf("lease of tombstone: %w", err)
 		}
+		defer func() {
+			if !held {
+				// Nothing hangs on the lease; if this fails, it ends in a day.
+				_, _ = s.hub.etcd.Revoke(context.WithoutCancel(ctx), lease.ID)
+			}
+		}()
 		ops = append(ops, clientv3.OpPut(s.keys.tombstones(ref)+it.Nonce, string(value), clientv3.WithLease(lease.ID)))
 	}
 	resp, err := s.txn(ctx, "dropIntent", []clientv3.Cmp{at(key, it.modRevision)}, ops)

@@ -79,7 +79,9 @@ func (m *mount) run(ctx context.Context) {
 		defer cancel()
 	}
 	m.progress.wake()
-	const soon, later = 20 * time.Millisecond, 2 * time.Second
+	const soon, later, latest = 20 * time.Millisecond, 2 * time.Second, 15 * time.Second
+	away := later // how long to leave the PDS alone after a failure, doubling
+	told := false // a PDS that stays away is told of once
 	for {
 		timer := m.hub.clock.NewTimer(later)
 		select {
@@ -91,21 +93,32 @@ func (m *mount) run(ctx context.Context) {
 		}
 		timer.Stop()
 		err := m.catchUp(ctx)
-		if err == nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			continue
 		}
-		wait := later
-		if errors.Is(err, ErrBusy) {
-			wait = soon
-		} else {
-			logger.Error(err, "Ingest failed, will try again")
+		if err == nil {
+			if told {
+				logger.Info("Ingest goes on")
+			}
+			away, told = later, false
+			continue
+		}
+		wait := soon
+		if !errors.Is(err, ErrBusy) {
+			wait = away
+			away = min(2*away, latest)
+			if !told {
+				logger.Error(err, "Ingest failed, will try again")
+				told = true
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-m.progress.work: // an event: the PDS may be back
 		case <-m.hub.clock.After(max(wait, atproto.RetryAfter(err))):
-			m.progress.wake()
 		}
+		m.progress.wake()
 	}
 }
 

@@ -273,7 +273,7 @@ func (o *orderRun) wait(rt *rapid.T) {
 		o.repo.land()
 	}
 	r := o.on(rt)
-	r.hub.sweep(r.ctx())
+	r.hub.sweep(r.ctx(), atOnce)
 }
 
 // rules holds each object against what it was a step ago.
@@ -333,7 +333,7 @@ func (o *orderRun) settle() {
 	for o.repo.land() {
 	}
 	for _, r := range slices.Backward(o.replicas) {
-		r.hub.sweep(r.ctx())
+		r.hub.sweep(r.ctx(), atOnce)
 		r.src.reconnect()
 		r.deliverAll()
 	}

@@ -2,6 +2,7 @@ package repostore
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -23,6 +24,7 @@ func (h *Hub) looking(ctx context.Context) error {
 	ticker := h.clock.NewTicker(time.Duration(float64(time.Second) / h.lookRate))
 	defer ticker.Stop()
 	turn := map[string]int{}
+	var looks sync.Map // hosts that are being looked at: one that hangs delays no other
 	for {
 		select {
 		case <-ctx.Done():
@@ -38,9 +40,16 @@ func (h *Hub) looking(ctx context.Context) error {
 		for host, mounts := range hosts {
 			m := mounts[turn[host]%len(mounts)]
 			turn[host]++
-			if m.progress.quietFor(h.clock.Now()) >= quiet {
-				h.lookAt(ctx, m)
+			if m.progress.quietFor(h.clock.Now()) < quiet {
+				continue
 			}
+			if _, running := looks.LoadOrStore(host, true); running {
+				continue
+			}
+			h.wg.Go(func() {
+				defer looks.Delete(host)
+				h.lookAt(ctx, m)
+			})
 		}
 	}
 }

@@ -3,6 +3,7 @@ package repostore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -22,7 +23,13 @@ func (m *mount) resync(ctx context.Context, rev string) error {
 		return nil
 	}
 	_, g := m.progress.tasks()
-	return m.compareLocked(ctx, g, rev, true)
+	if err := m.compareLocked(ctx, g, rev, true); err != nil {
+		return err
+	}
+	if !m.progress.reached(rev) {
+		return fmt.Errorf("%w: it exported a state that is older than rev %s", atproto.ErrUnavailable, rev)
+	}
+	return nil
 }
 
 // compare closes a gap. A record that another write holds is left in line: the
@@ -103,10 +110,21 @@ func (m *mount) different(ctx context.Context, stores []*Store, shown map[atprot
 			}
 		}
 	}
+	detached := map[atproto.Key]bool{}
+	for _, s := range stores {
+		if err := s.detachedOf(ctx, m, detached); err != nil {
+			return nil, err
+		}
+	}
 	var todo []atproto.Key
 	for key, rec := range held {
-		if v, ok := shown[key]; ok && v.cid != rec.CID || !ok && (m.Default || claimed[key]) {
+		if v, ok := shown[key]; ok && v.cid != rec.CID || !ok && !detached[key] && (m.Default || claimed[key]) {
 			todo = append(todo, key)
+		}
+	}
+	for key := range detached {
+		if _, ok := held[key]; !ok {
+			todo = append(todo, key) // it is gone, and so the memory of it
 		}
 	}
 	for key, v := range shown {

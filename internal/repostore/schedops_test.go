@@ -132,7 +132,7 @@ func (s *schedule) act(r *schedReplica, o *schedOp) {
 			s.note("   %s: %v", o.id, err)
 		}
 	case "sweep":
-		r.hub.sweep(ctx)
+		r.hub.sweep(ctx, atOnce)
 	default:
 		o.obj, o.err = s.change(r, o)
 	}

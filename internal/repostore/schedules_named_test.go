@@ -232,7 +232,7 @@ func TestS6OldIntentWhoseCIDReturns(t *testing.T) {
 	w1 := start(func() (*widget, error) { return a.update(a.ctx(), "o", "", public("target", "w1")) })
 	put.reached(t)
 	a.clock.jump(time.Hour)
-	b.hub.sweep(b.ctx())
+	b.hub.sweep(b.ctx(), atOnce)
 	if left := b.keysBelow("intents"); len(left) > 0 {
 		t.Fatalf("the expired intent is open: %q", left)
 	}
@@ -268,7 +268,7 @@ func TestS6OldCreateWhoseCIDReturns(t *testing.T) {
 	w1 := start(func() (*widget, error) { return a.create(a.ctx(), aWidget("o", "target")) })
 	put.reached(t)
 	w.clock.jump(time.Hour)
-	b.hub.sweep(b.ctx())
+	b.hub.sweep(b.ctx(), atOnce)
 	put.release() // late, and the record is made
 	ended(t, "the create that slept", w1)
 	first, _ := converged(t, "o", b, a)

@@ -236,7 +236,7 @@ func (s *schedule) finish() {
 	}
 	time.Sleep(schedTerm + time.Second)
 	for _, r := range s.replicas {
-		r.hub.sweep(r.actx("sweep"))
+		r.hub.sweep(r.actx("sweep"), atOnce)
 	}
 	s.landAll()
 	for _, r := range s.replicas {

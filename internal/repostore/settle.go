@@ -27,7 +27,7 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 	if rec != nil {
 		cid = rec.CID
 	}
-	live := !it.expired(s.hub.clock.Now())
+	live := !s.hub.expiry.expired(s.keys.intent(ref), it, s.hub.clock.Now())
 	isTarget := cid == it.Target
 	switch {
 	case live && isTarget && it.Op == opCreate:

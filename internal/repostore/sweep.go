@@ -18,32 +18,37 @@ func (h *Hub) sweeping(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			h.sweep(ctx)
+			h.sweep(ctx, h.wg.Go)
 		}
 	}
 }
 
+// unsettled is an expired intent.
+type unsettled struct {
+	store *Store
+	ref   objectRef
+	uri   string
+}
+
 // sweep settles the intents whose owners are gone, so that none outlives its
-// term. Every replica does; the settlement is idempotent.
-func (h *Hub) sweep(ctx context.Context) {
+// term. Every replica does; the settlement is idempotent. start runs the work of a
+// workspace.
+func (h *Hub) sweep(ctx context.Context, start func(func())) {
 	if h.mountsLoaded() != nil {
 		return
 	}
-	type open struct {
-		s   *Store
-		ref objectRef
-		uri string
-	}
-	var expired []open
+	expired, open := map[string][]unsettled{}, map[string]bool{}
 	err := h.eachKey(ctx, h.keys.intents(), func(key string, value []byte, modRevision int64) error {
+		open[key] = true
 		it, err := decodeIntent(value, modRevision)
-		if err != nil || !it.expired(h.clock.Now()) {
+		if err != nil || !h.expiry.expired(key, it, h.clock.Now()) {
 			return err
 		}
 		objectKey := strings.TrimPrefix(key, strings.TrimSuffix(h.keys.intents(), "/"))
 		for _, s := range h.allStores() {
 			if strings.HasPrefix(objectKey, strings.TrimSuffix(s.resourcePrefix, "/")+"/") {
-				expired = append(expired, open{s, parseRef(s.resourcePrefix, objectKey), it.URI})
+				ref := parseRef(s.resourcePrefix, objectKey)
+				expired[ref.workspace] = append(expired[ref.workspace], unsettled{s, ref, it.URI})
 			}
 		}
 		return nil
@@ -54,14 +59,28 @@ func (h *Hub) sweep(ctx context.Context) {
 		}
 		return
 	}
-	// One repository that doesn't answer must not keep the others waiting.
+	h.expiry.keep(open)
+	// A workspace whose PDS doesn't answer keeps no other waiting: each has a round
+	// of its own, and gets no second one while the first is under way.
+	for ws, intents := range expired {
+		if _, running := h.rounds.LoadOrStore(ws, true); running {
+			continue
+		}
+		start(func() {
+			defer h.rounds.Delete(ws)
+			h.settleAll(ctx, intents)
+		})
+	}
+}
+
+func (h *Hub) settleAll(ctx context.Context, intents []unsettled) {
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	for _, o := range expired {
+	for _, o := range intents {
 		group.Go(func() error {
-			m, uri, err := o.s.mountFor(o.ref.workspace, o.uri)
+			m, uri, err := o.store.mountFor(o.ref.workspace, o.uri)
 			if err == nil {
-				err = o.s.ingest(ctx, m, uri.Key, ingestOptions{object: &o.ref})
+				err = o.store.ingest(ctx, m, uri.Key, ingestOptions{object: &o.ref})
 			}
 			if err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).V(2).Info("An expired intent can't be settled yet", "object", klog.KRef(o.ref.workspace, o.ref.name), "uri", o.uri, "err", err)

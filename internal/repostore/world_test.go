@@ -144,3 +144,6 @@ func (w *world) keysBelow(part string) []string {
 	}
 	return out
 }
+
+// atOnce runs what a sweep starts before the sweep returns.
+func atOnce(f func()) { f() }
