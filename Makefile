@@ -102,5 +102,5 @@ bin/kubectl: test/controlplane/go.mod test/controlplane/go.sum
 	cd test/controlplane && $(GO) build -ldflags '$(KUBE_LDFLAGS)' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubectl
 
 $(REFERENCE_PDS): test/pds/package.json test/pds/package-lock.json
-	cd test/pds && npm ci --ignore-scripts --no-audit --no-fund
+	cd test/pds && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
