@@ -187,8 +187,12 @@ func (s *Store) lostSwap(ctx context.Context, w publicWrite, it *intent, out run
 	if err := s.ingest(ctx, w.mount, w.uri.Key, o); err != nil {
 		return finished, err
 	}
-	if ok, err := s.mine(ctx, w.ref, it, out); ok || err != nil {
-		return finished, err
+	// A create that was rolled forward all the same took somebody else's record for
+	// its own: it is not acknowledged.
+	if held || w.op != opCreate {
+		if ok, err := s.mine(ctx, w.ref, it, out); ok || err != nil {
+			return finished, err
+		}
 	}
 	if !held {
 		// Rolled forward, for somebody had put the same bytes, and changed since; or
