@@ -15,6 +15,7 @@ export CGO_ENABLED := 0
 PKGS ?= ./...
 ARGS ?=
 
+# Of kubectl, and of the API machinery that /version tells.
 KUBE_VERSION := v1.37.2
 KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION) \
 	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37 \
@@ -37,7 +38,7 @@ run: build ## Start the dev server: etcd, PDS and API server in one process (ARG
 
 .PHONY: build
 build: ## Build bin/infra-apiserver
-	$(GO) build -o bin/infra-apiserver ./cmd/infra-apiserver
+	$(GO) build -ldflags '$(KUBE_LDFLAGS)' -o bin/infra-apiserver ./cmd/infra-apiserver
 
 .PHONY: generate
 generate: ## Write all generated code again
