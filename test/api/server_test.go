@@ -173,7 +173,7 @@ func etcd(t *testing.T) *clientv3.Client {
 
 // patience is how long a test waits for what must come at some time: long, for
 // it is waited for only where something is wrong.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // waitFor waits until ok returns nil.
 func waitFor(t testing.TB, what string, ok func() error) {

@@ -138,6 +138,8 @@ func TestStatusIsItsOwn(t *testing.T) {
 	if err != nil || got.Status.Phase != "" || got.Labels["main"] != "yes" {
 		t.Errorf("PUT: %+v, %v", got, err)
 	}
+	e.settled(t)
+	got = e.infra(t, "a")
 	record := *got.Status.Record
 	got.Status.Phase = v1alpha1.PhaseDeployed
 	got.Status.Record = &v1alpha1.RecordStatus{URI: "at://did:web:x.example/" + infraCollection + "/x", CID: "forged"}
