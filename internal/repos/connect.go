@@ -116,6 +116,9 @@ func (m *Manager) mountWith(k key, r *repo, obj *v1alpha1.AtprotoRepo) {
 		Default: obj.Spec.Default, Access: r.granted(&obj.Spec),
 		StaleReads: obj.Spec.StaleReads == v1alpha1.StaleReadsAllow,
 	}
+	if obj.DeletionTimestamp != nil {
+		want.Closing, want.Default = true, false // no record appears by itself any more
+	}
 	if want == r.mount {
 		return
 	}

@@ -38,6 +38,7 @@ type Hub interface {
 	ExpectDefault(workspace, name string, expected bool)
 	SetMountsLoaded()
 	RepoState(workspace, name string) (repostore.RepoState, bool)
+	Writing(ctx context.Context, workspace, did string) (bool, error)
 }
 
 // Config of a Manager.

@@ -219,6 +219,9 @@ func TestAtprotoRepoInUse(t *testing.T) {
 	if _, err := infras.Get(t.Context(), "one", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
+	if _, err := infras.Create(t.Context(), &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Name: "three"}}, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "being deleted") {
+		t.Errorf("another creation in it: %v", err)
+	}
 	for _, name := range []string{"one", "two"} {
 		if err := infras.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)

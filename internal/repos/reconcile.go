@@ -31,17 +31,14 @@ const (
 // is when to look at it next, if nothing changes before; zero: never.
 func (m *Manager) reconcile(ctx context.Context, k key) (again time.Duration, err error) {
 	obj := m.mirror.get(k)
-	m.Hub.ExpectDefault(k.workspace, k.name, obj != nil && obj.Spec.Default && obj.DeletionTimestamp == nil)
+	m.Hub.ExpectDefault(k.workspace, k.name, obj != nil && obj.Spec.Default)
 	if obj == nil {
 		m.drop(k)
 		m.mounted(k)
 		return 0, nil
 	}
 	r := m.repoFor(k)
-	var merr error
-	if !r.isClosing() {
-		merr = m.mountKnown(k, r, obj)
-	}
+	merr := m.mountKnown(k, r, obj)
 	m.mounted(k)
 	if obj.DeletionTimestamp != nil {
 		return m.terminate(ctx, k, r, obj)

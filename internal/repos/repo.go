@@ -31,8 +31,8 @@ type repo struct {
 	// swap tells whether the PDS of conn honours swapRecord.
 	swap    verdict
 	swapErr error
-	// closing tells that the repository was unmounted because nothing used it.
-	closing bool
+	// unused tells that nothing used the repository when its users were counted last.
+	unused bool
 	// wrote is when the status was written last.
 	wrote time.Time
 }
@@ -58,17 +58,11 @@ func (r *repo) granted(spec *v1alpha1.AtprotoRepoSpec) repostore.Access {
 	}
 }
 
-func (r *repo) isClosing() bool {
+// setUnused returns what it was before.
+func (r *repo) setUnused(to bool) (was bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.closing
-}
-
-// setClosing returns what it was before.
-func (r *repo) setClosing(to bool) (was bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	was, r.closing = r.closing, to
+	was, r.unused = r.unused, to
 	return was
 }
 

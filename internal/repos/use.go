@@ -20,13 +20,22 @@ const (
 	usersShown = 10
 )
 
-// terminate lets a deleted AtprotoRepo go when nothing uses it. It is unmounted
-// between two counts, so that nothing is bound to it after the second.
+// terminate lets a deleted AtprotoRepo go when nothing uses it. Every replica stops
+// binding to it as soon as it sees the deletion. One may see it later than this one,
+// so that nothing must be found twice, some time apart.
 func (m *Manager) terminate(ctx context.Context, k key, r *repo, obj *v1alpha1.AtprotoRepo) (time.Duration, error) {
+	if r.conn != nil {
+		m.mountWith(k, r, obj)
+	}
 	if !slices.Contains(obj.Finalizers, v1alpha1.FinalizerInUse) || !m.Leading() {
 		return useEvery, nil
 	}
 	client, err := m.For(k.workspace)
+	if err != nil {
+		return 0, err
+	}
+	// In this order: what a write in flight makes is there when it has ended.
+	writing, err := m.Hub.Writing(ctx, k.workspace, didOf(r, obj))
 	if err != nil {
 		return 0, err
 	}
@@ -35,21 +44,25 @@ func (m *Manager) terminate(ctx context.Context, k key, r *repo, obj *v1alpha1.A
 		return 0, err
 	}
 	if len(users) > 0 {
-		r.setClosing(false)
-		if r.conn != nil {
-			m.mountWith(k, r, obj)
-		}
+		r.setUnused(false)
 		return useEvery, m.writeInUse(ctx, client, k, r, obj, users)
 	}
-	second := r.setClosing(true)
-	m.unmount(k, r)
-	if !second {
+	if second := r.setUnused(!writing); !second || writing {
 		return useEvery, nil
 	}
 	changed := obj.DeepCopy()
 	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(f string) bool { return f == v1alpha1.FinalizerInUse })
 	_, err = client.SocialwebV1alpha1().AtprotoRepos().Update(ctx, changed, metav1.UpdateOptions{})
 	return 0, err
+}
+
+// didOf is the account that an AtprotoRepo's objects are of; "": it was never known.
+func didOf(r *repo, obj *v1alpha1.AtprotoRepo) string {
+	if r.conn != nil {
+		return r.conn.did
+	}
+	a, _ := known(obj)
+	return a.did
 }
 
 // writeInUse names the users in condition InUse.
@@ -73,12 +86,18 @@ func (m *Manager) writeInUse(ctx context.Context, client versioned.Interface, k 
 	return err
 }
 
-// usersOf names the objects that are bound to a repository, from the server's
-// cache: a dead PDS doesn't keep anybody from deleting an AtprotoRepo.
+// usersOf names the objects that are bound to a repository now. It asks the PDS for
+// nothing, so that a dead one keeps nobody from deleting an AtprotoRepo: a list of
+// the newest state would, one of what etcd holds at this moment does not.
 func usersOf(ctx context.Context, client versioned.Interface, repo string) ([]string, error) {
-	fromCache := metav1.ListOptions{ResourceVersion: "0"}
+	api := client.SocialwebV1alpha1()
+	now, err := api.AtprotoRepos().List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	asOfNow := metav1.ListOptions{ResourceVersion: now.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 	var users []string
-	infras, err := client.SocialwebV1alpha1().Infras().List(ctx, fromCache)
+	infras, err := api.Infras().List(ctx, asOfNow)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +106,7 @@ func usersOf(ctx context.Context, client versioned.Interface, repo string) ([]st
 			users = append(users, "infra/"+infras.Items[i].Name)
 		}
 	}
-	ephemeral, err := client.SocialwebV1alpha1().EphemeralInfras().List(ctx, fromCache)
+	ephemeral, err := api.EphemeralInfras().List(ctx, asOfNow)
 	if err != nil {
 		return nil, err
 	}

@@ -200,6 +200,9 @@ func (s *Store) bind(ref objectRef, obj runtime.Object) (m *mount, uri recordURI
 		}
 		return nil, recordURI{}, false, fmt.Errorf("%w: %q", ErrNoSuchRepo, b.RepoName)
 	}
+	if m.Closing {
+		return nil, recordURI{}, false, beingDeleted(m.Name)
+	}
 	own := recordURI{did: m.Repo.DID()}
 	own.Collection, own.RKey = s.mapper.Collection(), ref.name
 	if b.URI == "" {

@@ -31,6 +31,9 @@ func (h *Hub) noDefault(ws string) error {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	for name := range h.defaults[ws] {
+		if m := h.mounts[ws][name]; m != nil && m.Closing {
+			return beingDeleted(name)
+		}
 		return fmt.Errorf("%w: the default AtprotoRepo %q is not ready yet", ErrNotMounted, name)
 	}
 	return nil

@@ -39,6 +39,9 @@ type MountedRepo struct {
 	// StaleReads answers consistent reads from the views, with a warning, while
 	// the PDS can't be reached.
 	StaleReads bool
+	// Closing: the AtprotoRepo is being deleted. What is bound to it is served as
+	// before, and nothing else can be bound.
+	Closing bool
 }
 
 // SetRepo mounts a repository, or replaces the one of the same workspace and

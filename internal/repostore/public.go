@@ -41,6 +41,11 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 		return finished, err
 	}
 	s.hub.step(string(w.op) + ".before-intent")
+	if w.op == opCreate {
+		if err := s.hub.accepts(w.ref.workspace, w.mount.Name); err != nil {
+			return finished, err
+		}
+	}
 	ok, err := s.takeIntent(ctx, w.ref, it)
 	if err != nil {
 		return finished, err

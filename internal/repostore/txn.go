@@ -82,6 +82,9 @@ func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.
 	}
 	cmps, ops := s.compares(ref, v.revision, g)
 	if uri, ok := parseURI(st.URI); ok && g.newIdentity {
+		if err := s.hub.accepts(ref.workspace, s.mapper.Binding(obj).RepoName); err != nil {
+			return err
+		}
 		cmps = append(cmps, absent(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)))
 	}
 	if !v.there() {
