@@ -124,7 +124,7 @@ func (t *bridgeTxn) Commit() (resp *clientv3.TxnResponse, err error) {
 	if err != nil || !resp.Succeeded || r == nil {
 		return resp, err
 	}
-	if wrote := r.sched.recordViews(actorFrom(t.ctx), resp.Header.Revision, t.then); wrote && r.loseAnswer("etcd") {
+	if wrote := r.sched.recordViews(actorFrom(t.ctx), resp.Header.Revision, t.then); wrote && !r.late && r.loseAnswer("etcd") {
 		return nil, fmt.Errorf("answer lost: %w", context.DeadlineExceeded)
 	}
 	return resp, err

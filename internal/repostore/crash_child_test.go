@@ -23,6 +23,8 @@ const crashChildEnv = "REPOSTORE_CRASH_CASE"
 type crashCase struct {
 	Endpoint, Prefix            string // of etcd
 	PDS, PLC, Account, Password string
+	// Term of intents; 0: the default.
+	Term time.Duration
 	// Scenario is one of crashScenarios, run on object Name.
 	Scenario, Name string
 	// Point and Nth name the step at which the process is killed; Point "" lets it
@@ -89,7 +91,7 @@ func (c crashCase) open(ctx context.Context, clk clock.WithTicker, name string) 
 	}
 	w := &world{prefix: c.Prefix, ws: "one", etcd: etcd}
 	r := &replica{world: w, name: name, hub: NewHub(HubConfig{
-		Etcd: etcd, Prefix: c.Prefix, Clock: clk, Replica: name, IntentTerm: 2 * time.Second, PutTimeout: time.Second,
+		Etcd: etcd, Prefix: c.Prefix, Clock: clk, Replica: name, IntentTerm: c.Term, PutTimeout: c.Term / 2,
 	})}
 	r.store = newStore(r.hub, storeConfig{
 		raw: raw, mapper: w.mapper, resource: widgetResource, resourcePrefix: testPrefix,

@@ -24,7 +24,7 @@ import (
 func TestCrashMatrix(t *testing.T) {
 	pds := testpds.StartDev(t, testpds.Options{})
 	base := crashCase{
-		Endpoint: sharedEndpoint(t), PDS: pds.URL, PLC: pds.PLCURL,
+		Term: 10 * time.Second, Endpoint: sharedEndpoint(t), PDS: pds.URL, PLC: pds.PLCURL,
 		Account: pds.Accounts[0].Handle, Password: pds.Accounts[0].Password,
 	}
 	deaths := 0

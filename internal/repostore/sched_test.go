@@ -223,11 +223,12 @@ func (s *sched) pds(ctx context.Context, call string, key atproto.Key) memFault 
 		return memFault{}
 	}
 	s.park(r, actorFrom(ctx), "pds: "+call+" "+key.RKey, nil)
-	if !r.loseAnswer(call) {
+	write := call == "put" || call == "delete"
+	if r.late && !write || !r.loseAnswer(call) {
 		return memFault{}
 	}
 	f := memFault{err: fmt.Errorf("%w: injected", atproto.ErrUnavailable)}
-	if call == "put" || call == "delete" {
+	if write {
 		f = []memFault{{late: true}, {lost: true}, f}[s.choices.pick(3)]
 		if r.late {
 			f = memFault{late: true}
@@ -240,7 +241,14 @@ func (s *sched) pds(ctx context.Context, call string, key atproto.Key) memFault 
 // loseAnswer decides whether a fault strikes now.
 func (r *schedReplica) loseAnswer(call string) bool {
 	s := r.sched
-	if s.choices == nil || r.faults == nil || *r.faults == 0 || s.choices.pick(16) != 15 {
+	if s.choices == nil || r.faults == nil || *r.faults == 0 {
+		return false
+	}
+	odds := 16
+	if r.late {
+		odds = 3
+	}
+	if s.choices.pick(odds) != odds-1 {
 		return false
 	}
 	*r.faults--

@@ -41,7 +41,7 @@ func (o *schedOp) String() string {
 
 // setUp makes the object that most schedules begin with.
 func (s *schedule) setUp(c *choices) {
-	if c.pick(4) == 3 {
+	if c.pick(4) == 3 || s.plan.empty {
 		return
 	}
 	o := &schedOp{id: "init", kind: "create", done: true, labels: true, public: true}
@@ -242,7 +242,10 @@ func (s *schedule) edit(i int) {
 	if all == nil {
 		all = []string{"add", "delete", "base", "same", "other", "otherGone", "broken"}
 	}
-	what := all[s.choices.pick(len(all))]
+	what := all[i%len(all)]
+	if s.plan.editKinds == nil {
+		what = all[s.choices.pick(len(all))]
+	}
 	switch what {
 	case "add":
 		commit = s.repo.foreign(key, widgetRecord("base", append(items, fmt.Sprint("f", i))...))

@@ -64,6 +64,7 @@ type plan struct {
 	kinds, editKinds        []string
 	crashes, faults, jumps  int
 	drops, late             bool // events get lost; every fault is a late write
+	empty                   bool // begins without an object
 	finalizer               bool
 }
 
