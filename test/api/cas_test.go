@@ -230,7 +230,9 @@ func TestStaleWriteIsRefused(t *testing.T) {
 func TestDryRunLosesNothing(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, onEmbedded(t))
-	made := e.create(t, newInfra("a", "one"))
+	e.create(t, newInfra("a", "one"))
+	e.settled(t)
+	made := e.infra(t, "a")
 	before, rev := e.account.raw(t, "a"), e.account.rev(t)
 	made.Spec.Description = "two"
 	got, err := e.client.Infras().Update(t.Context(), made, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})

@@ -11,6 +11,7 @@ import (
 
 func testFormats(t *testing.T, e env) {
 	e.create(t, "formats")
+	e.settle(t, "formats")
 	var fromJSON, fromYAML map[string]any
 	if err := json.Unmarshal([]byte(e.k.Run(t, "get", "infra", "formats", "-o", "json")), &fromJSON); err != nil {
 		t.Fatal(err)
