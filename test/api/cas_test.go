@@ -191,7 +191,7 @@ func TestStaleWriteIsRefused(t *testing.T) {
 			onBoth(t, func(t *testing.T, a *account) {
 				e := newEnv(t, a)
 				e.setStreams(t, v1alpha1.EventSourceFirehose, testproxy.StreamStalled)
-				stale := e.create(t, newInfra("a", "one"))
+				stale := e.createSettled(t, newInfra("a", "one"))
 				a.put(t, "a", infraRecord("two"))
 				if seen {
 					e.infra(t, "a")
@@ -212,11 +212,7 @@ func TestStaleWriteIsRefused(t *testing.T) {
 				if err := contains(c.Message, stale.ResourceVersion, got.Status.Record.CID); !seen && err != nil {
 					t.Error(err)
 				}
-				got.Spec.Description = "four"
-				after, err := e.client.Infras().Update(t.Context(), got, metav1.UpdateOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				after := e.change(t, "a", func(i *v1alpha1.Infra) { i.Spec.Description = "four" })
 				if c := condition(after, v1alpha1.ConditionSyncConflict); c.Status == metav1.ConditionTrue {
 					t.Errorf("after a write that succeeded: %+v", c)
 				}

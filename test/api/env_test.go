@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"socialweb.computer/infra-apiserver/internal/testproxy"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
@@ -139,12 +140,35 @@ func (s *server) create(t testing.TB, infra *v1alpha1.Infra) *v1alpha1.Infra {
 	return out
 }
 
+// createSettled makes an Infra and waits until nothing of it changes by itself.
+func (s *server) createSettled(t testing.TB, infra *v1alpha1.Infra) *v1alpha1.Infra {
+	t.Helper()
+	s.create(t, infra)
+	s.settled(t)
+	return s.infra(t, infra.Name)
+}
+
 // infra reads an Infra, consistently.
 func (s *server) infra(t testing.TB, name string) *v1alpha1.Infra {
 	t.Helper()
 	out, err := s.client.Infras().Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatalf("get %s: %v", name, err)
+	}
+	return out
+}
+
+// change edits an Infra as it is now, again where it has changed meanwhile: the
+// server marks an object that was written as being in sync a moment later.
+func (s *server) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) (out *v1alpha1.Infra) {
+	t.Helper()
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		obj := s.infra(t, name)
+		edit(obj)
+		out, err = s.client.Infras().Update(t.Context(), obj, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
+		t.Fatalf("change of %s: %v", name, err)
 	}
 	return out
 }

@@ -116,12 +116,10 @@ func TestForeignFieldsSurvive(t *testing.T) {
 		patch("/status", `{"status":{"phase":"Deploying"}}`)
 		waitFor(t, "published status", func() error { return contains(a.raw(t, "a"), "deploying") })
 		kept("status")
-		obj := e.infra(t, "a")
-		obj.Spec.Contracts[0].State = v1alpha1.ContractRequested
-		obj.Spec.Contracts = append([]v1alpha1.Contract{{Name: "new"}}, obj.Spec.Contracts...)
-		if _, err := e.client.Infras().Update(t.Context(), obj, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		e.change(t, "a", func(obj *v1alpha1.Infra) {
+			obj.Spec.Contracts[0].State = v1alpha1.ContractRequested
+			obj.Spec.Contracts = append([]v1alpha1.Contract{{Name: "new"}}, obj.Spec.Contracts...)
+		})
 		kept("contracts")
 		now, _ := a.get(t, "a")
 		contracts := now["contracts"].([]any)

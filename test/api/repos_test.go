@@ -88,11 +88,7 @@ func TestRepoInUseStays(t *testing.T) {
 	if err := contains(repoCondition(r, v1alpha1.ConditionInUse).Message, "infra/a", "infra/b"); err != nil || r.DeletionTimestamp == nil {
 		t.Errorf("%v, %+v", err, r.ObjectMeta)
 	}
-	got := e.infra(t, "a") // it goes on serving
-	got.Spec.Description = "y"
-	if _, err := e.client.Infras().Update(t.Context(), got, metav1.UpdateOptions{}); err != nil {
-		t.Error(err)
-	}
+	e.change(t, "a", func(i *v1alpha1.Infra) { i.Spec.Description = "y" }) // it goes on serving
 	if err := e.client.Infras().Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

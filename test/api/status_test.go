@@ -149,11 +149,7 @@ func TestTwoDeploymentsOfOneAccount(t *testing.T) {
 	// A later status of the loser's counts again, and the declaration was never
 	// contested.
 	for i, e := range []*env{one, two} {
-		got := e.infra(t, "a")
-		got.Spec.Description = fmt.Sprintf("edit %d", i)
-		if _, err := e.client.Infras().Update(t.Context(), got, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		e.change(t, "a", func(obj *v1alpha1.Infra) { obj.Spec.Description = fmt.Sprintf("edit %d", i) })
 	}
 	if x, y := one.infra(t, "a"), two.infra(t, "a"); x.Spec.Description != "edit 1" || y.Spec.Description != "edit 1" {
 		t.Errorf("%q and %q", x.Spec.Description, y.Spec.Description)

@@ -132,6 +132,8 @@ func TestStatusIsItsOwn(t *testing.T) {
 	if made.Status.Phase != "" {
 		t.Errorf("a creation set the phase %q", made.Status.Phase)
 	}
+	e.settled(t)
+	made = e.infra(t, "a")
 	made.Status.Phase = v1alpha1.PhaseDeployed
 	made.Labels = map[string]string{"main": "yes"}
 	got, err := e.client.Infras().Update(t.Context(), made, metav1.UpdateOptions{})
