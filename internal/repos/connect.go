@@ -130,8 +130,36 @@ func (m *Manager) mountWith(k key, r *repo, obj *v1alpha1.AtprotoRepo) {
 func (m *Manager) unmount(k key, r *repo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.mount = repostore.MountedRepo{}
+	m.Hub.RemoveRepo(k.workspace, k.name)
+}
+
+// expect holds the place of a repository that isn't mounted, for reason; nil: it
+// wasn't looked at yet.
+func (m *Manager) expect(k key, r *repo, obj *v1alpha1.AtprotoRepo, reason error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.mount.Repo != nil {
-		r.mount = repostore.MountedRepo{}
-		m.Hub.RemoveRepo(k.workspace, k.name)
+		return
 	}
+	a, _ := known(obj)
+	if a.did == "" && r.conn != nil {
+		a.did = r.conn.did
+	}
+	if a.did == "" || obj.Spec.Access == v1alpha1.AccessNone {
+		m.Hub.RemoveRepo(k.workspace, k.name)
+		return
+	}
+	if reason == nil {
+		reason = r.resolveErr
+	}
+	text := "it was not looked at yet"
+	if reason != nil {
+		text = reason.Error()
+	}
+	m.Hub.ExpectRepo(repostore.ExpectedRepo{
+		Workspace: k.workspace, Name: k.name, DID: a.did, Reason: text,
+		Served:     obj.Spec.Default && obj.Status.IngestedRev != "" && obj.DeletionTimestamp == nil,
+		StaleReads: obj.Spec.StaleReads == v1alpha1.StaleReadsAllow,
+	})
 }

@@ -35,6 +35,7 @@ const (
 type Hub interface {
 	SetRepo(repostore.MountedRepo)
 	RemoveRepo(workspace, name string)
+	ExpectRepo(repostore.ExpectedRepo)
 	ExpectDefault(workspace, name string, expected bool)
 	SetMountsLoaded()
 	RepoState(workspace, name string) (repostore.RepoState, bool)

@@ -89,9 +89,9 @@ func pdsOf(ident *identity.Identity) string {
 // an identity isn't found must not be taken for the repository's absence.
 func notFound(err error, what string) error {
 	if errors.Is(err, atproto.ErrRepoNotFound) || errors.Is(err, atproto.ErrBadData) {
-		return fmt.Errorf("%w: %s (%v)", atproto.ErrUnauthorized, what, err) //nolint:errorlint // see above
+		return fmt.Errorf("%w: %s (%s)", atproto.ErrUnauthorized, what, err.Error())
 	}
-	return fmt.Errorf("%w: %s (%v)", atproto.ErrUnavailable, what, err) //nolint:errorlint // see above
+	return fmt.Errorf("%w: %s (%s)", atproto.ErrUnavailable, what, err.Error())
 }
 
 // find asks a provider. Without credentials nothing is authorized.

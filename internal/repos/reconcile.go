@@ -39,11 +39,13 @@ func (m *Manager) reconcile(ctx context.Context, k key) (again time.Duration, er
 	}
 	r := m.repoFor(k)
 	merr := m.mountKnown(k, r, obj)
+	m.expect(k, r, obj, merr)
 	m.mounted(k)
 	if obj.DeletionTimestamp != nil {
 		return m.terminate(ctx, k, r, obj)
 	}
 	err = errors.Join(merr, m.settle(ctx, k, r, obj))
+	m.expect(k, r, obj, err)
 	again, werr := m.writeStatus(ctx, k, r, obj)
 	return again, errors.Join(err, werr)
 }

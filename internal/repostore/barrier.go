@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/warning"
@@ -28,6 +27,9 @@ func (h *Hub) barrier(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, m := range h.mountsIn(ws) {
 		g.Go(func() error { return h.staleOr(ctx, m, m.barrier(gctx)) })
+	}
+	for _, r := range h.expectedIn(ws) {
+		g.Go(func() error { return h.barrierExpected(ctx, r) })
 	}
 	return g.Wait()
 }
@@ -58,13 +60,8 @@ func (m *mount) unused(ctx context.Context) (bool, error) {
 	if m.Default {
 		return false, nil
 	}
-	for _, s := range m.hub.allStores() {
-		resp, err := m.hub.etcd.Get(ctx, s.keys.uids(s.resource.Resource, m.Workspace, m.Repo.DID()), clientv3.WithPrefix(), clientv3.WithCountOnly())
-		if err != nil || resp.Count > 0 {
-			return false, err
-		}
-	}
-	return true, nil
+	found, err := m.hub.hasObjects(ctx, m.Workspace, m.Repo.DID())
+	return !found, err
 }
 
 // barrier brings this repository's views up to its head.

@@ -74,6 +74,8 @@ type Hub struct {
 	// defaults are the AtprotoRepos, mounted or not, that are to be their
 	// workspace's default: see ExpectDefault.
 	defaults map[string]map[string]bool
+	// expected are the AtprotoRepos that can't be mounted yet: see ExpectRepo.
+	expected map[string]map[string]ExpectedRepo
 	base     context.Context // of the mounts' goroutines; set by Run
 	wg       sync.WaitGroup
 }

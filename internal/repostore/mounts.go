@@ -50,6 +50,7 @@ func (h *Hub) SetRepo(r MountedRepo) {
 	m := newMount(h, r)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.dropExpectedLocked(r.Workspace, r.Name)
 	old := h.mounts[r.Workspace][r.Name]
 	if old != nil {
 		old.stop()
@@ -71,6 +72,7 @@ func (h *Hub) SetRepo(r MountedRepo) {
 func (h *Hub) RemoveRepo(workspace, name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.dropExpectedLocked(workspace, name)
 	if m := h.mounts[workspace][name]; m != nil {
 		m.stop()
 		delete(h.mounts[workspace], name)

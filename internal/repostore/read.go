@@ -52,6 +52,9 @@ func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
 		return sn, nil
 	}
 	m, uri, err := s.mountFor(ref.workspace, sn.stamp.URI)
+	if errors.Is(err, ErrNotMounted) {
+		return sn, s.hub.unmounted(ctx, ref.workspace, uri)
+	}
 	if err != nil {
 		return snapshot{}, err
 	}
