@@ -122,11 +122,16 @@ func (r *replica) shown(name string) (*widget, stamp) {
 // goroutine does, until nothing is in line.
 func (r *replica) deliverAll() {
 	r.t.Helper()
+	r.deliverAllAs(r.ctx())
+}
+
+func (r *replica) deliverAllAs(ctx context.Context) {
+	r.t.Helper()
 	for r.src.waiting() > 0 {
 		r.src.deliver(0, false)
 	}
 	for i := 0; ; i++ {
-		err := r.m().catchUp(r.ctx())
+		err := r.m().catchUp(ctx)
 		if err == nil {
 			return
 		}
