@@ -3,8 +3,11 @@ package repostore
 import (
 	"context"
 	"slices"
+	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
@@ -36,17 +39,39 @@ func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atprot
 		if err != nil {
 			return nil, err
 		}
+		// Several at once: etcd writes the log of all that wait together to the disk.
+		var mu sync.Mutex
+		group, gctx := errgroup.WithContext(ctx)
+		group.SetLimit(parallel)
 		for batch := range slices.Chunk(keys, rebuildBatch) {
-			ok, err := s.rebuildOnce(ctx, m, batch, held, rev, ids)
-			if err != nil {
-				return nil, err
-			}
-			if !ok {
-				left = append(left, batch...)
-			}
+			group.Go(func() error {
+				ok, err := s.rebuildOnce(gctx, m, batch, held, rev, ids)
+				if err == nil && !ok {
+					mu.Lock()
+					defer mu.Unlock()
+					left = append(left, batch...)
+				}
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return nil, err
 		}
 	}
 	return left, nil
+}
+
+// settled says at once what the publisher would say of each object in a
+// transaction of its own: nothing is left to be written to its record.
+func (s *Store) settled(obj runtime.Object, st stamp) error {
+	if st.Invalid != "" {
+		return nil
+	}
+	ours, err := s.renderedStatus(view{stamp: st}, obj)
+	if err != nil || ours != st.Status {
+		return err
+	}
+	return s.setRecordStatus(obj, st, InSync)
 }
 
 // identities of a repository's records, by rkey.
@@ -78,6 +103,9 @@ func (s *Store) rebuildOnce(ctx context.Context, m *mount, batch []atproto.Key, 
 		ref := makeRef(s.resourcePrefix, m.Workspace, name)
 		obj, st, err := s.fresh(ref, uri, id, &rec, rev)
 		if err != nil {
+			return false, err
+		}
+		if err := s.settled(obj, st); err != nil {
 			return false, err
 		}
 		data, err := s.encode(obj)
