@@ -42,6 +42,9 @@ func TestSchedules(t *testing.T) {
 	n := *scheduleCount
 	if n == 0 {
 		n = 500
+		if raced {
+			n = 50
+		}
 	}
 	e := newScheduler(t)
 	for _, p := range plans {

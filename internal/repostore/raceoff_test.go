@@ -1,0 +1,5 @@
+//go:build !race
+
+package repostore
+
+const raced = false
