@@ -165,7 +165,14 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 		if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
 			return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
 		}
-		return finished, s.decodeInto(sn.data, sn.revision, out)
+		at, err := s.deletedAt(ctx, ref, sn.revision)
+		if err != nil {
+			return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
+		}
+		if at == 0 {
+			return again, nil
+		}
+		return finished, s.decodeInto(sn.data, at, out)
 	}
 	return finished, err
 }

@@ -21,7 +21,7 @@ var errSynthetic = errors.New("synthetic error")
 type switchTransformer struct {
 	fail *atomic.Bool // reads fail while it is set
 
-	mu    sync.RWMutex
+	mu    sync.RWMutex // held for reading while inner counts a read: updatePrefix copies the count
 	inner value.Transformer
 }
 
@@ -45,8 +45,12 @@ func (s *switchTransformer) swap(to value.Transformer) (undo func()) {
 }
 
 func (s *switchTransformer) updatePrefix(f storagetesting.PrefixTransformerModifier) (undo func()) {
-	modified := *s.get().(*storagetesting.PrefixTransformer)
-	return s.swap(f(&modified))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := s.inner
+	modified := *from.(*storagetesting.PrefixTransformer)
+	s.inner = f(&modified)
+	return func() { s.swap(from) }
 }
 
 // reads since the last call.
@@ -58,7 +62,9 @@ func (s *switchTransformer) TransformFromStorage(ctx context.Context, data []byt
 	if s.fail.Load() {
 		return nil, false, errSynthetic
 	}
-	return s.get().TransformFromStorage(ctx, data, dataCtx)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.inner.TransformFromStorage(ctx, data, dataCtx)
 }
 
 func (s *switchTransformer) TransformToStorage(ctx context.Context, data []byte, dataCtx value.Context) ([]byte, error) {
