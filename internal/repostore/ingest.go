@@ -179,8 +179,8 @@ func (s *Store) deletedElsewhere(ctx context.Context, ref objectRef, sn snapshot
 		accessor.SetDeletionGracePeriodSeconds(&grace)
 		s.bumpGeneration(accessor)
 	}
-	st := sn.stamp
-	st.CID, st.Rev, st.Nonce = "", rev, ""
+	st := sn.stamp.by("")
+	st.CID, st.Rev = "", rev
 	if err := s.setRecordStatus(sn.obj, st, Pulled); err != nil {
 		return err
 	}
@@ -252,8 +252,7 @@ func (s *Store) editedElsewhere(ctx context.Context, ref objectRef, sn snapshot,
 	if err != nil {
 		return err
 	}
-	obj, st := sn.obj.DeepCopyObject(), sn.stamp
-	st.Nonce = ""
+	obj, st := sn.obj.DeepCopyObject(), sn.stamp.by("")
 	if err := s.pull(obj, &st, rec, rev); err != nil {
 		return err
 	}

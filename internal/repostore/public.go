@@ -123,8 +123,9 @@ func (s *Store) prepare(ctx context.Context, w publicWrite) (*intent, map[string
 	if data, err = s.transformer.TransformToStorage(ctx, data, authenticatedKey(s.keys.intent(w.ref))); err != nil {
 		return nil, nil, storage.NewInternalError(err)
 	}
+	by := w.base.stamp.by(s.hub.nonce())
 	st := stamp{
-		URI: w.uri.String(), CID: target, Nonce: s.hub.nonce(), Remainder: w.base.stamp.Remainder,
+		URI: w.uri.String(), CID: target, Nonce: by.Nonce, Earlier: by.Earlier, Remainder: w.base.stamp.Remainder,
 		Status: status, Published: status, Overwritten: w.base.stamp.Overwritten,
 	}
 	if status != w.base.stamp.Published {
@@ -207,10 +208,11 @@ func (s *Store) lostSwap(ctx context.Context, w publicWrite, it *intent, out run
 	return again, nil
 }
 
-// mine tells whether the view is this write's, by its nonce (I3), and reads it.
+// mine tells whether the view is this write's, or one that was made of it, by the
+// nonce (I3), and reads it.
 func (s *Store) mine(ctx context.Context, ref objectRef, it *intent, out runtime.Object) (bool, error) {
 	sn, err := s.look(ctx, ref)
-	if err != nil || !sn.there() || sn.stamp.Nonce != it.Nonce {
+	if err != nil || !sn.there() || !sn.stamp.made(it.Nonce) {
 		return false, err
 	}
 	return true, s.decodeInto(sn.data, sn.revision, out)
@@ -223,7 +225,7 @@ func (s *Store) overtaken(ctx context.Context, w publicWrite, it *intent, out ru
 	switch {
 	case err != nil:
 		return finished, err
-	case sn.there() && sn.stamp.Nonce == it.Nonce:
+	case sn.there() && sn.stamp.made(it.Nonce):
 		return finished, s.decodeInto(sn.data, sn.revision, out)
 	case sn.there() && w.op == opUpdate && sameUID(sn.obj, w.obj):
 		return repair, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apiserver/pkg/storage/value"
 )
@@ -22,6 +23,9 @@ type stamp struct {
 	Rev string `json:"rev,omitempty"`
 	// Nonce of the intent that made this view (I3).
 	Nonce string `json:"nonce,omitempty"`
+	// Earlier are the nonces before it: a writer whose intent others rolled forward
+	// finds itself here when the view has moved on since.
+	Earlier []string `json:"earlier,omitempty"`
 	// Remainder is what the record holds beyond the object (RecordMapper.Decode).
 	Remainder json.RawMessage `json:"remainder,omitempty"`
 	// Status is the digest of the observed status that the record holds.
@@ -41,6 +45,26 @@ func (s stamp) bound() bool { return s.URI != "" }
 // orphaned tells that the record was deleted elsewhere while finalizers hold the
 // object.
 func (s stamp) orphaned() bool { return s.URI != "" && s.CID == "" }
+
+// earlierNonces is how many views later a writer still finds itself. It looks
+// within milliseconds; what it can't find it must call overtaken.
+const earlierNonces = 8
+
+// by is the stamp of the next view, made by the write of nonce; "": by an edit
+// made elsewhere.
+func (s stamp) by(nonce string) stamp {
+	if s.Nonce != "" {
+		earlier := append([]string{s.Nonce}, s.Earlier...)
+		s.Earlier = earlier[:min(len(earlier), earlierNonces)]
+	}
+	s.Nonce = nonce
+	return s
+}
+
+// made tells whether the write of nonce made this view or one before it.
+func (s stamp) made(nonce string) bool {
+	return s.Nonce == nonce || slices.Contains(s.Earlier, nonce)
+}
 
 var errNoStamp = errors.New("the stored value has no stamp")
 
