@@ -32,6 +32,19 @@ func (p *Proxy) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.release(down.NetConn())
+	// Counted as a whole, and not once Close waits: what relay starts is then added
+	// to a count that isn't zero.
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.wg.Add(1)
+	}
+	p.mu.Unlock()
+	if closed {
+		_, _ = up.Close(), down.Close()
+		return
+	}
+	defer p.wg.Done()
 	p.relay(up, down)
 }
 
