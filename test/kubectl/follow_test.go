@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
-	"socialweb.computer/infra-apiserver/internal/testdev"
+	"socialweb.computer/infra-apiserver/internal/testkubectl"
 )
 
 // patience is how long a command that was started in the background may take.
@@ -100,7 +100,7 @@ func testWait(t *testing.T, e env) {
 	expect(t, lines, "wait")
 	expect(t, phase, "wait")
 	e.k.Run(t, ready...) // true already
-	gone := make(chan testdev.Result, 1)
+	gone := make(chan testkubectl.Result, 1)
 	go func() { gone <- e.k.Do(t, "", "wait", "infra/wait", "--for=delete", "--timeout=60s") }()
 	e.k.Run(t, "delete", "infra", "wait", "--wait=false")
 	if r := <-gone; r.Code != 0 {

@@ -5,13 +5,14 @@ import (
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/testdev"
+	"socialweb.computer/infra-apiserver/internal/testkubectl"
 	"socialweb.computer/infra-apiserver/internal/testpds"
 )
 
 // env is one server with its PDS, for all cases.
 type env struct {
 	*testdev.Dev
-	k *testdev.Kubectl
+	k *testkubectl.Kubectl
 }
 
 // cases run one after the other; each uses names of its own and leaves nothing
@@ -25,6 +26,7 @@ var cases = []struct {
 	{"table", testTable},
 	{"client-side apply and diff", testApply},
 	{"server-side apply", testServerSideApply},
+	{"contracts by name", testContracts},
 	{"patch", testPatch},
 	{"edit and replace", testEditReplace},
 	{"label and annotate", testLabelAnnotate},
