@@ -68,10 +68,16 @@ func testContracts(t *testing.T, e env) {
 		t.Errorf("secrets after two patches: %q", got)
 	}
 
+	e.k.Run(t, "patch", "infra", "contracts", "-p", `{"spec":{"secrets":[{"contract":"b","$patch":"delete"}]}}`)
+	if got := e.field(t, "contracts", ".spec.secrets[*].secretRef.name"); got != "of-a" {
+		t.Errorf("secrets after one was deleted: %q", got)
+	}
+
 	// What somebody else declared in the record is not the applier's to drop.
-	value := e.record(t, "contracts")
-	value["contracts"] = append(value["contracts"].([]any), map[string]any{"name": "theirs", "state": "staged"})
-	e.put(t, "contracts", value)
+	e.change(t, "contracts", func(record map[string]any) {
+		list, _ := record["contracts"].([]any)
+		record["contracts"] = append(list, map[string]any{"name": "theirs", "state": "staged"})
+	})
 	e.k.RunIn(t, contractsManifest(b, a), "apply", "-f", "-")
 	if got := e.field(t, "contracts", ".spec.contracts[*].name"); !sameWords(got, "a b theirs") {
 		t.Errorf("an apply left of a contract that others declared: %q", got)

@@ -133,13 +133,19 @@ func testForeignEdits(t *testing.T, e env) {
 // edit changes the description in the record, past the server.
 func (e env) edit(t *testing.T, name, description string) {
 	t.Helper()
+	e.change(t, name, func(record map[string]any) { record["description"] = description })
+}
+
+// change edits a record, past the server.
+func (e env) change(t *testing.T, name string, how func(map[string]any)) {
+	t.Helper()
 	key := atproto.Key{Collection: collection, RKey: name}
 	for {
 		r, _, err := e.Repo.ProveRecord(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Value["description"] = description
+		how(r.Value)
 		_, err = e.Repo.PutRecord(t.Context(), key, r.Value, atproto.Swap{CID: r.CID})
 		if err == nil {
 			return

@@ -3412,11 +3412,13 @@ func schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraSpec(ref common.ReferenceC
 					"contracts": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-type": "atomic",
+								"x-kubernetes-list-type":       "atomic",
+								"x-kubernetes-patch-merge-key": "name",
+								"x-kubernetes-patch-strategy":  "merge",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "contracts of the deployment, at most 128, with unique names. Published in the record. An apply replaces the whole list. Together with the description they may take 400,000 bytes of JSON.",
+							Description: "contracts of the deployment, at most 128, with unique names. Published in the record. A server-side apply owns and replaces the whole list; a strategic merge patch, as a client-side apply sends it, merges by name. Together with the description they may take 400,000 bytes of JSON.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3433,7 +3435,9 @@ func schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraSpec(ref common.ReferenceC
 								"x-kubernetes-list-map-keys": []interface{}{
 									"contract",
 								},
-								"x-kubernetes-list-type": "map",
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "contract",
+								"x-kubernetes-patch-strategy":  "merge",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
@@ -3507,7 +3511,9 @@ func schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraStatus(ref common.Referenc
 								"x-kubernetes-list-map-keys": []interface{}{
 									"name",
 								},
-								"x-kubernetes-list-type": "map",
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "name",
+								"x-kubernetes-patch-strategy":  "merge",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
@@ -3696,11 +3702,13 @@ func schema_pkg_apis_socialweb_v1alpha1_InfraSpec(ref common.ReferenceCallback) 
 					"contracts": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-type": "atomic",
+								"x-kubernetes-list-type":       "atomic",
+								"x-kubernetes-patch-merge-key": "name",
+								"x-kubernetes-patch-strategy":  "merge",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "contracts of the deployment, at most 128, with unique names. Published in the record. An apply replaces the whole list. Together with the description they may take 400,000 bytes of JSON.",
+							Description: "contracts of the deployment, at most 128, with unique names. Published in the record. A server-side apply owns and replaces the whole list; a strategic merge patch, as a client-side apply sends it, merges by name. Together with the description they may take 400,000 bytes of JSON.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3717,7 +3725,9 @@ func schema_pkg_apis_socialweb_v1alpha1_InfraSpec(ref common.ReferenceCallback) 
 								"x-kubernetes-list-map-keys": []interface{}{
 									"contract",
 								},
-								"x-kubernetes-list-type": "map",
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "contract",
+								"x-kubernetes-patch-strategy":  "merge",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
@@ -3774,7 +3784,9 @@ func schema_pkg_apis_socialweb_v1alpha1_InfraStatus(ref common.ReferenceCallback
 								"x-kubernetes-list-map-keys": []interface{}{
 									"name",
 								},
-								"x-kubernetes-list-type": "map",
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "name",
+								"x-kubernetes-patch-strategy":  "merge",
 							},
 						},
 						SchemaProps: spec.SchemaProps{

@@ -68,17 +68,22 @@ type InfraSpec struct {
 	// +optional
 	Description string `json:"description,omitempty"`
 	// contracts of the deployment, at most 128, with unique names. Published in
-	// the record. An apply replaces the whole list. Together with the description
-	// they may take 400,000 bytes of JSON.
+	// the record. A server-side apply owns and replaces the whole list; a strategic
+	// merge patch, as a client-side apply sends it, merges by name. Together with
+	// the description they may take 400,000 bytes of JSON.
 	// +optional
+	// +patchMergeKey=name
+	// +patchStrategy=merge
 	// +listType=atomic
-	Contracts []Contract `json:"contracts,omitempty"`
+	Contracts []Contract `json:"contracts,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	// secrets name a Secret for each contract that needs one. They are never
 	// published.
 	// +optional
+	// +patchMergeKey=contract
+	// +patchStrategy=merge
 	// +listType=map
 	// +listMapKey=contract
-	Secrets []ContractSecret `json:"secrets,omitempty"`
+	Secrets []ContractSecret `json:"secrets,omitempty" patchStrategy:"merge" patchMergeKey:"contract"`
 	// record binds the object to a record. Absent at creation: the workspace's
 	// default repository, if there is one. Removing it later unbinds the object:
 	// the record stays, and the object lives on without it.
@@ -98,9 +103,11 @@ type InfraStatus struct {
 	Phase DeploymentPhase `json:"phase,omitempty"`
 	// contracts is what became of each contract. Published in the record.
 	// +optional
+	// +patchMergeKey=name
+	// +patchStrategy=merge
 	// +listType=map
 	// +listMapKey=name
-	Contracts []ContractStatus `json:"contracts,omitempty"`
+	Contracts []ContractStatus `json:"contracts,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	// conditions of the object: Ready, RecordValid, SyncConflict and
 	// StatusContested among others.
 	// +optional

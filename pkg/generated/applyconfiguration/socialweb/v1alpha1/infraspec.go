@@ -10,8 +10,9 @@ type InfraSpecApplyConfiguration struct {
 	// description for people, at most 4096 bytes. Published in the record.
 	Description *string `json:"description,omitempty"`
 	// contracts of the deployment, at most 128, with unique names. Published in
-	// the record. An apply replaces the whole list. Together with the description
-	// they may take 400,000 bytes of JSON.
+	// the record. A server-side apply owns and replaces the whole list; a strategic
+	// merge patch, as a client-side apply sends it, merges by name. Together with
+	// the description they may take 400,000 bytes of JSON.
 	Contracts []ContractApplyConfiguration `json:"contracts,omitempty"`
 	// secrets name a Secret for each contract that needs one. They are never
 	// published.
