@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // BudgetOptions of a host's Budget. The zero value sets no limit of our own and
@@ -104,8 +106,8 @@ func (b *Budget) WritePoints(did string) (WritePoints, bool) {
 // acquire waits for the turn of c, shortly, or refuses it with a RateLimitError.
 func (b *Budget) acquire(ctx context.Context, c *call) error {
 	now := b.clock.Now()
-	if until := b.blockedUntil(c); now.Before(until) {
-		return b.refuse(until.Sub(now))
+	if until, why := b.blockedUntil(c); now.Before(until) {
+		return b.refuse(until.Sub(now), why)
 	}
 	if b.limiter == nil {
 		return nil
@@ -114,7 +116,7 @@ func (b *Budget) acquire(ctx context.Context, c *call) error {
 	wait := r.DelayFrom(now)
 	if wait > b.maxWait {
 		r.CancelAt(now)
-		return b.refuse(wait)
+		return b.refuse(wait, metrics.RefusedRate)
 	}
 	if err := sleep(ctx, b.clock, wait); err != nil {
 		r.CancelAt(b.clock.Now())
@@ -123,19 +125,19 @@ func (b *Budget) acquire(ctx context.Context, c *call) error {
 	return nil
 }
 
-func (b *Budget) blockedUntil(c *call) time.Time {
+func (b *Budget) blockedUntil(c *call) (until time.Time, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	until := b.paused
 	if c.write {
-		if p := b.accounts[c.did]; p != nil && p.paused.After(until) {
-			until = p.paused
+		if p := b.accounts[c.did]; p != nil && p.paused.After(b.paused) {
+			return p.paused, metrics.RefusedAccount
 		}
 	}
-	return until
+	return b.paused, metrics.RefusedHost
 }
 
-func (b *Budget) refuse(wait time.Duration) error {
+func (b *Budget) refuse(wait time.Duration, why string) error {
+	metrics.PDSRefused(why)
 	return &RateLimitError{Host: b.host, RetryAfter: max(wait, time.Second), Local: true}
 }
 

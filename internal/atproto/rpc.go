@@ -15,7 +15,10 @@ import (
 
 	"github.com/bluesky-social/indigo/atproto/atclient"
 	"github.com/bluesky-social/indigo/atproto/syntax"
+	"go.opentelemetry.io/otel/attribute"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // rpc sends XRPC calls to one host. It knows nothing of records: budget,
@@ -128,6 +131,8 @@ func (r *rpc) once(ctx context.Context, c *call, body []byte) (generation uint64
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	ctx, span := r.span(ctx, c)
+	defer func() { span.End(Kind(err)) }()
 
 	// Before the headers are written no part of the body can have been, and a
 	// write without its body can't have been applied.
@@ -150,6 +155,7 @@ func (r *rpc) once(ctx context.Context, c *call, body []byte) (generation uint64
 		return generation, r.transportError(ctx, c, sent.Load(), err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	span.Set(attribute.Int("http.response.status_code", resp.StatusCode))
 	r.budget.observe(c, resp.StatusCode, resp.Header)
 	return generation, r.answer(ctx, c, resp)
 }
@@ -158,12 +164,13 @@ func (r *rpc) once(ctx context.Context, c *call, body []byte) (generation uint64
 func (r *rpc) send(c *call, req *http.Request) (*http.Response, error) {
 	begin := r.clock.Now()
 	resp, err := r.http.Do(req)
+	status, took := 0, r.clock.Since(begin)
+	if err == nil {
+		status = resp.StatusCode
+	}
+	metrics.PDSRequest(c.method.String(), status, took)
 	if r.observe != nil {
-		status := 0
-		if err == nil {
-			status = resp.StatusCode
-		}
-		r.observe(c.method.String(), status, r.clock.Since(begin))
+		r.observe(c.method.String(), status, took)
 	}
 	return resp, err
 }
