@@ -11,16 +11,22 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // barrier makes the views of the request's workspace at least as new as its
 // repositories are now (I7). It is skipped without a workspace (internal callers)
 // and for the wildcard.
-func (h *Hub) barrier(ctx context.Context) error {
+func (h *Hub) barrier(ctx context.Context) (err error) {
 	ws, ok := WorkspaceFrom(ctx)
 	if !ok || ws == AllWorkspaces {
 		return nil
 	}
+	ctx, span := h.span(ctx, "barrier", workspaceAttribute.String(ws))
+	defer func(begin time.Time) {
+		metrics.BarrierWait(h.clock.Since(begin), err)
+		span.End(kindOf(err))
+	}(h.clock.Now())
 	if err := h.mountsLoaded(); err != nil {
 		return err
 	}
@@ -99,14 +105,27 @@ type catcher interface {
 // source a moment, for an idle PDS announces late; then it fetches what is
 // missing from the source, where the source can; and if that fails, or takes
 // longer than comparing the repository would, it compares.
-func (m *mount) reach(ctx context.Context, rev string, moment time.Duration) error {
-	streaming := m.Source != nil && m.Source.Connected()
-	if m.progress.reached(rev) || streaming && m.progress.wait(ctx, m.hub.clock, rev, moment) {
+func (m *mount) reach(ctx context.Context, rev string, moment time.Duration) (err error) {
+	by := metrics.CatchUpCurrent
+	defer func() {
+		if err != nil {
+			by = metrics.CatchUpFailed
+		}
+		metrics.CaughtUp(by)
+	}()
+	if m.progress.reached(rev) {
 		return nil
 	}
+	by = metrics.CatchUpEvents
+	streaming := m.Source != nil && m.Source.Connected()
+	if streaming && m.progress.wait(ctx, m.hub.clock, rev, moment) {
+		return nil
+	}
+	by = metrics.CatchUpAsked
 	if c, ok := m.Source.(catcher); ok && streaming && m.catchUpFrom(ctx, c, rev) {
 		return nil
 	}
+	by = metrics.CatchUpCompared
 	return m.resync(ctx, rev)
 }
 

@@ -117,7 +117,7 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.hub.putTimeout)
 	defer cancel()
 	s.hub.step("delete.before-delete")
-	commit, err := m.Repo.DeleteRecord(ctx, uri.Key, atproto.Swap{CID: it.Base})
+	commit, err := s.remove(ctx, m, uri, it.Base)
 	m.answered("", writeReached(err))
 	switch {
 	case errors.Is(err, atproto.ErrInvalidSwap):

@@ -18,6 +18,7 @@ type flight struct {
 }
 
 type run struct {
+	ctx  context.Context // of the caller who began it, without its end
 	done chan struct{}
 	err  error
 }
@@ -29,11 +30,11 @@ func (f *flight) do(ctx context.Context, fn func(context.Context) error) error {
 	var r *run
 	switch {
 	case f.running == nil:
-		r = &run{done: make(chan struct{})}
+		r = &run{ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
 		f.running = r
-		go f.loop(context.WithoutCancel(ctx), fn)
+		go f.loop(fn)
 	case f.next == nil:
-		r = &run{done: make(chan struct{})}
+		r = &run{ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
 		f.next = r
 	default:
 		r = f.next
@@ -48,12 +49,12 @@ func (f *flight) do(ctx context.Context, fn func(context.Context) error) error {
 }
 
 // loop runs until nobody waits for another run; timeout bounds each.
-func (f *flight) loop(ctx context.Context, fn func(context.Context) error) {
+func (f *flight) loop(fn func(context.Context) error) {
 	f.mu.Lock()
 	r := f.running
 	f.mu.Unlock()
 	for r != nil {
-		bounded, cancel := context.WithTimeout(ctx, f.timeout)
+		bounded, cancel := context.WithTimeout(r.ctx, f.timeout)
 		r.err = fn(bounded)
 		cancel()
 		close(r.done)

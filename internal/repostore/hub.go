@@ -10,7 +10,10 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // HubConfig is what a Hub needs.
@@ -38,6 +41,8 @@ type HubConfig struct {
 	// PublishDelay is how long status changes of an object are collected before
 	// they are put into its record; 0 is 500 ms.
 	PublishDelay time.Duration
+	// Tracer records what happens without a request; nil: nothing is.
+	Tracer trace.TracerProvider
 }
 
 // Hub holds all repositories and all record-backed kinds of one process.
@@ -51,6 +56,7 @@ type Hub struct {
 	eventWait    time.Duration
 	publishDelay time.Duration
 	lookRate     float64
+	tracer       trace.TracerProvider
 
 	// remounted holds a token when the access to a repository changed: there may be
 	// statuses now that can be published.
@@ -58,6 +64,10 @@ type Hub struct {
 
 	expiry *expiry
 	rounds sync.Map // workspaces whose expired intents are being settled
+
+	// intents counts the open ones, as of the last sweep.
+	intents     struct{ live, expired atomic.Int64 }
+	unpublished unpublished
 
 	nonces  atomic.Int64
 	ticked  atomic.Int64 // unix nanoseconds of the last tick of Run
@@ -85,6 +95,7 @@ func NewHub(c HubConfig) *Hub {
 	h := &Hub{
 		etcd: c.Etcd, keys: newKeyspace(c.Prefix), clock: c.Clock, replica: c.Replica,
 		intentTerm: c.IntentTerm, putTimeout: c.PutTimeout, eventWait: c.EventWait, publishDelay: c.PublishDelay, lookRate: c.LookRate,
+		tracer: c.Tracer,
 		mounts: map[string]map[string]*mount{}, defaults: map[string]map[string]bool{}, remounted: make(chan struct{}, 1),
 	}
 	if h.clock == nil {
@@ -154,6 +165,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 	h.mu.Unlock()
 
+	defer metrics.AddSource(h.observe)()
 	h.wg.Go(func() { h.sweeping(ctx) })
 	h.wg.Go(func() { h.whileElected(ctx, "publisher", h.publishing) })
 	if h.lookRate > 0 {

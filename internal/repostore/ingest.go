@@ -38,7 +38,9 @@ var errInFlight = errors.New("nothing to ingest yet")
 // ingest brings the view of one record up to the record. It is idempotent and
 // may run on any replica at any time. The order is the heart of it: fence, view
 // and intent are read first, the record after (I4, I5).
-func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestOptions) error {
+func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestOptions) (err error) {
+	ctx, span := m.recordSpan(ctx, "ingest", key)
+	defer func() { span.End(kindOf(err)) }()
 	uri := recordURI{m.Repo.DID(), key}
 	for i, moved := 0, 0; moved < attempts; i++ {
 		err := s.ingestOnce(ctx, m, uri, o)

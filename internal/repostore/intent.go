@@ -55,7 +55,9 @@ func decodeIntent(value []byte, modRevision int64) (*intent, error) {
 
 // takeIntent takes the lock of ref's record. It fails (false) when somebody else
 // holds it or the view is not the one that it was decided on.
-func (s *Store) takeIntent(ctx context.Context, ref objectRef, it *intent) (bool, error) {
+func (s *Store) takeIntent(ctx context.Context, ref objectRef, it *intent) (ok bool, err error) {
+	ctx, span := s.objectSpan(ctx, "intent", ref)
+	defer func() { span.End(kindOf(err)) }()
 	it.Deadline = s.hub.clock.Now().Add(s.hub.intentTerm)
 	value, err := json.Marshal(it)
 	if err != nil {

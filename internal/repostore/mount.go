@@ -13,6 +13,7 @@ import (
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/atproto/events"
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // mount is a mounted repository at work: its event line, its barrier, its state.
@@ -124,6 +125,7 @@ func (m *mount) run(ctx context.Context) {
 
 // receive takes an event from the source.
 func (m *mount) receive(e events.Event) {
+	metrics.IngestEvent(string(e.Kind))
 	if e.Kind == events.Account {
 		m.mu.Lock()
 		m.inactive = !e.Active

@@ -46,6 +46,7 @@ func (p *progress) openGapLocked(reason string) {
 type commit struct {
 	rev  string
 	open map[atproto.Key]bool
+	came time.Time // when it was put in line
 }
 
 // historyBound is how many changes are remembered as evidence for settling.
@@ -80,7 +81,7 @@ func (p *progress) add(e events.Event, now time.Time, wanted func(collection str
 		p.last = ""
 		return
 	}
-	c := &commit{rev: e.Rev, open: map[atproto.Key]bool{}}
+	c := &commit{rev: e.Rev, open: map[atproto.Key]bool{}, came: now}
 	for _, op := range e.Ops {
 		if !wanted(op.Collection) {
 			continue

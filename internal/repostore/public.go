@@ -58,7 +58,7 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.hub.putTimeout)
 	defer cancel()
 	s.hub.step(string(w.op) + ".before-put")
-	res, err := w.mount.Repo.PutRecord(ctx, w.uri.Key, record, atproto.Swap{CID: it.Base})
+	res, err := s.put(ctx, w, record, it.Base)
 	w.mount.answered("", writeReached(err))
 	switch {
 	case errors.Is(err, atproto.ErrInvalidSwap):
@@ -235,7 +235,9 @@ func (s *Store) overtaken(ctx context.Context, w publicWrite, it *intent, out ru
 }
 
 // finalize writes the view of a put that is committed, and ends its intent.
-func (s *Store) finalize(ctx context.Context, ref objectRef, v view, it *intent, obj runtime.Object, rev string, g guard, out runtime.Object) error {
+func (s *Store) finalize(ctx context.Context, ref objectRef, v view, it *intent, obj runtime.Object, rev string, g guard, out runtime.Object) (err error) {
+	ctx, span := s.objectSpan(ctx, "finalize", ref)
+	defer func() { span.End(kindOf(err)) }()
 	st := it.Stamp
 	st.Rev = rev
 	if err := s.setRecordStatus(obj, st, it.Direction); err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // The observed status is ours. A status write is one transaction in etcd and
@@ -35,6 +36,7 @@ type item struct {
 // line of its own: one whose PDS hangs keeps no other tenant waiting.
 func (h *Hub) publishing(ctx context.Context) error {
 	lines := map[string]workqueue.TypedRateLimitingInterface[item]{}
+	defer h.unpublished.begin()()
 	defer func() {
 		for _, queue := range lines {
 			queue.ShutDown()
@@ -45,6 +47,7 @@ func (h *Hub) publishing(ctx context.Context) error {
 		if lines[ws] == nil {
 			lines[ws] = h.publishLine(ctx)
 		}
+		h.unpublished.add(it, h.clock.Now())
 		lines[ws].AddAfter(it, h.publishDelay)
 	})
 }
@@ -71,6 +74,7 @@ func (h *Hub) publishLine(ctx context.Context) workqueue.TypedRateLimitingInterf
 }
 
 func (h *Hub) publishItem(ctx context.Context, queue workqueue.TypedRateLimitingInterface[item], it item) {
+	since := h.unpublished.take(it)
 	err := it.store.publishOne(ctx, it.ref)
 	if err == nil {
 		queue.Forget(it)
@@ -79,6 +83,7 @@ func (h *Hub) publishItem(ctx context.Context, queue workqueue.TypedRateLimiting
 	if ctx.Err() != nil {
 		return
 	}
+	h.unpublished.putBack(it, since)
 	klog.FromContext(ctx).V(2).Info("Status not published yet", "object", klog.KRef(it.ref.workspace, it.ref.name), "err", err)
 	if wait := atproto.RetryAfter(err); wait > 0 {
 		queue.AddAfter(it, wait)
@@ -133,7 +138,9 @@ func (h *Hub) followViews(ctx context.Context, add func(item)) error {
 // publishOne makes the record's status the object's, if it isn't, and the
 // direction InSync. It pauses, with nothing to do, for records that are invalid,
 // gone or contested, and for repositories that are not ours to write.
-func (s *Store) publishOne(ctx context.Context, ref objectRef) error {
+func (s *Store) publishOne(ctx context.Context, ref objectRef) (err error) {
+	ctx, span := s.objectSpan(ctx, "publish", ref)
+	defer func() { span.End(kindOf(err)) }()
 	sn, err := s.look(ctx, ref)
 	if err != nil || !sn.there() || !sn.stamp.bound() || sn.stamp.orphaned() || sn.stamp.Invalid != "" {
 		return err
@@ -163,6 +170,7 @@ func (s *Store) publishOne(ctx context.Context, ref objectRef) error {
 		s.clearCondition(obj, ConditionStatusContested, "Uncontested", "the status changed and was published again")
 	}
 	done, err := s.try(ctx, publicWrite{op: opUpdate, ref: ref, mount: m, uri: uri, base: sn.view, obj: obj, direction: InSync}, s.mapper.New())
+	metrics.Published(err == nil && done == finished)
 	if err == nil && done != finished {
 		return ErrBusy // lost a race: look again
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // pull sets obj's declaration and st to the record's. A record that is not valid
@@ -21,6 +22,7 @@ func (s *Store) pull(obj runtime.Object, st *stamp, rec *atproto.Record, rev str
 	var invalid *InvalidRecordError
 	switch {
 	case errors.As(err, &invalid):
+		metrics.DecodeError(s.mapper.Collection())
 		invalid = invalid.clipped()
 		st.Invalid = invalid.Error()
 		s.setCondition(obj, invalidCondition(rec.CID, invalid))

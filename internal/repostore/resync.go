@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // resync compares the whole repository unless the views have reached rev while it
@@ -51,7 +52,14 @@ func (m *mount) compare(ctx context.Context, g gap) error {
 // it is what the views have reached afterwards: a listing is no snapshot, but a
 // record that did not change since is in it exactly as it is. With wait it returns
 // when all are ingested; else those that a write in flight holds stay in line.
-func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool) error {
+func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool) (err error) {
+	if !g.open() {
+		metrics.Resync(metrics.ConsistentRead)
+	} else {
+		metrics.Resync(g.reason)
+	}
+	ctx, span := m.recordSpan(ctx, "compare", atproto.Key{})
+	defer func() { span.End(kindOf(err)) }()
 	before, err := m.hub.revision(ctx)
 	if err != nil {
 		return err

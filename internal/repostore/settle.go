@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // settle decides an open intent by the record as it is after the intent was read
@@ -41,6 +42,7 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 	// is absent has not, or was deleted since: there is nothing to serve.
 	at, shown := m.progress.evidence(uri.Key, it.Target, sn.shownSince())
 	if !isTarget && (!shown || it.Op == opDelete || it.Op == opCreate && rec == nil) {
+		metrics.IntentSettled(false)
 		if _, err := s.dropIntent(ctx, ref, it, false); err != nil {
 			return err
 		}
@@ -61,6 +63,7 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 	if err != nil {
 		return err
 	}
+	metrics.IntentSettled(true)
 	return errMoved
 }
 

@@ -38,12 +38,14 @@ func (h *Hub) sweep(ctx context.Context, start func(func())) {
 		return
 	}
 	expired, open := map[string][]unsettled{}, map[string]bool{}
+	over := 0
 	err := h.eachKey(ctx, h.keys.intents(), func(key string, value []byte, modRevision int64) error {
 		open[key] = true
 		it, err := decodeIntent(value, modRevision)
 		if err != nil || !h.expiry.expired(key, it, h.clock.Now()) {
 			return err
 		}
+		over++
 		objectKey := strings.TrimPrefix(key, strings.TrimSuffix(h.keys.intents(), "/"))
 		for _, s := range h.allStores() {
 			if strings.HasPrefix(objectKey, strings.TrimSuffix(s.resourcePrefix, "/")+"/") {
@@ -60,6 +62,8 @@ func (h *Hub) sweep(ctx context.Context, start func(func())) {
 		return
 	}
 	h.expiry.keep(open)
+	h.intents.live.Store(int64(len(open) - over))
+	h.intents.expired.Store(int64(over))
 	// A workspace whose PDS doesn't answer keeps no other waiting: each has a round
 	// of its own, and gets no second one while the first is under way.
 	for ws, intents := range expired {

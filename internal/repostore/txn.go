@@ -9,17 +9,22 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.opentelemetry.io/otel/attribute"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
+	etcdmetrics "k8s.io/apiserver/pkg/storage/etcd3/metrics"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // txn is the one road by which this package writes to etcd.
 func (s *Store) txn(ctx context.Context, verb string, cmps []clientv3.Cmp, then []clientv3.Op) (*clientv3.TxnResponse, error) {
 	start := time.Now()
+	ctx, span := s.hub.span(ctx, "txn", attribute.String("etcd.operation", verb))
 	resp, err := s.hub.etcd.Txn(ctx).If(cmps...).Then(then...).Commit()
-	metrics.RecordEtcdRequest(verb, s.resource, err, start)
+	etcdmetrics.RecordEtcdRequest(verb, s.resource, err, start)
+	metrics.Transaction(s.resource.Resource, verb, err == nil && resp.Succeeded, err)
+	span.End(kindOf(err))
 	switch {
 	case err == nil:
 		return resp, nil

@@ -41,7 +41,7 @@ func Start(ctx context.Context, p trace.TracerProvider, name string, attributes 
 
 func start(ctx context.Context, p trace.TracerProvider, name string, kind trace.SpanKind, attributes []attribute.KeyValue) (context.Context, Span) {
 	ctx, span := p.Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...)) //nolint:spancheck // Span.End ends it
-	return ctx, Span{span} //nolint:spancheck // the same
+	return ctx, Span{span}                                                                                       //nolint:spancheck // the same
 }
 
 // Set adds attributes.
