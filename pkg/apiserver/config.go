@@ -12,6 +12,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"socialweb.computer/infra-apiserver/internal/metrics"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/registry"
@@ -52,6 +53,9 @@ type Server struct {
 
 // Run serves until ctx ends, then drains, ends the storage and returns.
 func (s *Server) Run(ctx context.Context) error {
+	if serving := s.GenericAPIServer.SecureServingInfo; serving != nil {
+		defer metrics.AddCertificate(certificateEnd(serving.Cert))()
+	}
 	err := s.GenericAPIServer.PrepareRun().RunWithContext(ctx)
 	select {
 	case <-s.storageBegun:
@@ -80,6 +84,7 @@ func (c *Config) Complete() CompletedConfig {
 
 // New installs the API group into a new server.
 func (c completedConfig) New() (*Server, error) {
+	metrics.Register()
 	s, err := c.generic.New("infra-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("API server: %w", err)

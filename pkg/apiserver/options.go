@@ -110,7 +110,7 @@ func (o *Options) Config() (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	storage := newRepoStorage(etcd, config.Prefix, o.Repos, c.ClientConfig)
+	storage := newRepoStorage(etcd, config.Prefix, o.Repos, c.ClientConfig, c.TracerProvider)
 	return &Config{GenericConfig: c, ExtraConfig: ExtraConfig{Storage: storage, Workspaces: o.Workspaces}}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -37,10 +38,10 @@ type repoStorage struct {
 var _ Storage = (*repoStorage)(nil)
 
 // newRepoStorage uses etcd below prefix, and closes it at Close.
-func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *restclient.Config) *repoStorage {
+func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *restclient.Config, tracer trace.TracerProvider) *repoStorage {
 	replica := string(uuid.NewUUID())
 	return &repoStorage{
-		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: replica, LookRate: o.LookRate}),
+		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: replica, LookRate: o.LookRate, Tracer: tracer}),
 		etcdLocker: etcdLocker{etcd, prefix},
 		leader:     leader{etcd: etcd, key: prefix + "/elections/atprotorepos", replica: replica},
 		etcd:       etcd, options: o, host: host,
