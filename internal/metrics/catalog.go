@@ -38,6 +38,7 @@ func Register() {
 			legacyregistry.MustRegister(m)
 		}
 		legacyregistry.CustomMustRegister(newCollector())
+		begin()
 	})
 }
 

@@ -18,6 +18,48 @@ var (
 		"Intents of writers that did not finish, settled by others: rolled_forward or dropped.", "outcome")
 )
 
+// operations are those of a write.
+var operations = []string{"create", "update", "delete"}
+
+// Kind makes the counters of a record-backed kind exist, at zero: what has never
+// happened can be told from what isn't counted then.
+func Kind(resource, collection string) {
+	decodeErrors.WithLabelValues(collection)
+	for _, op := range operations {
+		swapConflicts.WithLabelValues(resource, op)
+		for _, result := range []string{WriteCommitted, WriteUnknown, WriteRefused} {
+			recordWrites.WithLabelValues(resource, op, result)
+		}
+	}
+}
+
+// begin makes the counters whose labels are known exist, at zero.
+func begin() {
+	for _, reason := range []string{RefusedHost, RefusedAccount, RefusedRate} {
+		pdsRefusals.WithLabelValues(reason)
+	}
+	for _, by := range []CatchUp{CatchUpCurrent, CatchUpEvents, CatchUpAsked, CatchUpCompared, CatchUpFailed} {
+		catchUps.WithLabelValues(string(by))
+	}
+	for _, outcome := range []string{"dropped", "rolled_forward"} {
+		settled.WithLabelValues(outcome)
+	}
+	for _, result := range []string{"ok", "failed"} {
+		barrierWaits.WithLabelValues(result)
+	}
+	for _, result := range []string{"published", "failed"} {
+		publisherWrites.WithLabelValues(result)
+	}
+	for _, kind := range []string{"Commit", "Gap", "Account"} {
+		ingestEvents.WithLabelValues(kind)
+	}
+	resyncs.WithLabelValues("other")
+	for _, g := range gaps {
+		resyncs.WithLabelValues(g.label)
+	}
+	publisherCoalesced.WithLabelValues()
+}
+
 // SwapConflict counts a write whose swap was not met.
 func SwapConflict(resource, operation string) {
 	swapConflicts.WithLabelValues(resource, operation).Inc()

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/utils/lru"
+
+	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
 // Store is the storage of one record-backed kind. Watches, lists at a revision,
@@ -59,6 +61,7 @@ func newStore(h *Hub, c storeConfig) *Store {
 		s.decoder = etcd3.WithCorruptObjErrorHandlingDecoder(s.decoder)
 	}
 	h.addStore(s)
+	metrics.Kind(s.resource.Resource, s.mapper.Collection())
 	return s
 }
 
