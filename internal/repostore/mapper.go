@@ -108,7 +108,7 @@ type InvalidRecordError struct {
 
 // clipped is e in bounds: what a record says goes into a condition.
 func (e *InvalidRecordError) clipped() *InvalidRecordError {
-	const most = 1024
+	const most = 3072
 	clip := func(s string) string {
 		if len(s) > most {
 			s = strings.ToValidUTF8(s[:most], "") + "…"

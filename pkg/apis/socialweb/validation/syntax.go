@@ -56,7 +56,7 @@ func validateDID(value string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.TooLong(path, value, MaxDID)}
 	}
 	if _, err := syntax.ParseDID(value); err != nil {
-		return field.ErrorList{field.Invalid(path, value, "not a DID: write it like did:plc:ewvi7nxzyoun6zhxrhs64oiz or did:web:example.com")}
+		return field.ErrorList{field.Invalid(path, shorten(value), "not a DID: write it like did:plc:ewvi7nxzyoun6zhxrhs64oiz or did:web:example.com")}
 	}
 	return nil
 }

@@ -1,14 +1,13 @@
 package record
 
 import (
-	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/validation"
 )
@@ -35,55 +34,62 @@ func lower[T ~string](values ...T) map[string]T {
 // defaultTTL is the default of ttlSeconds in lexicon and API.
 const defaultTTL = 3600
 
-// decodeDeclaration reads the declaration of a record that follows its lexicon,
-// with the API's defaults, and holds it to the API's rules.
-func decodeDeclaration(record map[string]any, ephemeral bool) (*socialweb.EphemeralInfraSpec, error) {
+// decodeDeclaration reads the declaration of a record, with the API's defaults,
+// and holds it to the API's rules. What has the wrong type reads as empty: the
+// lexicon tells of it, see shapeFaults.
+func decodeDeclaration(record map[string]any, ephemeral bool) (*socialweb.EphemeralInfraSpec, field.ErrorList) {
 	d := &socialweb.EphemeralInfraSpec{}
 	d.Description = text(record, "description")
 	d.Contracts = []socialweb.Contract{}
+	var faults field.ErrorList
 	list, _ := record["contracts"].([]any)
 	for i, e := range list {
 		m, _ := e.(map[string]any)
-		c, err := decodeContract(m, fmt.Sprintf("contracts[%d]", i))
-		if err != nil {
-			return nil, err
-		}
+		c, fault := decodeContract(m, field.NewPath("contracts").Index(i))
+		faults = append(faults, fault...)
 		d.Contracts = append(d.Contracts, c)
 	}
 	if !ephemeral {
-		return d, invalid(validation.ValidateDeclaration(&d.InfraSpec, nil))
+		return d, append(faults, validation.ValidateDeclaration(&d.InfraSpec, nil)...)
 	}
 	ttl := int32(defaultTTL)
-	if v, ok := record["ttlSeconds"].(int64); ok {
-		ttl = int32(v) // within its bounds: the lexicon was checked
+	if v := number(record, "ttlSeconds"); v != nil {
+		ttl = *v
 	}
 	d.TTLSeconds, d.EndWhen = &ttl, socialweb.EndComplete
 	if v := text(record, "endWhen"); v != "" {
 		end, ok := endings[v]
 		if !ok {
-			return nil, unknown("endWhen", v, "complete or deadline")
+			faults = append(faults, field.NotSupported(field.NewPath("endWhen"), shorten(v), []string{"complete", "deadline"}))
+			end = socialweb.EndComplete
 		}
 		d.EndWhen = end
 	}
-	return d, invalid(validation.ValidateEphemeralDeclaration(d, nil))
+	return d, append(faults, validation.ValidateEphemeralDeclaration(d, nil)...)
 }
 
-func decodeContract(m map[string]any, path string) (socialweb.Contract, error) {
+// decodeContract reads one contract; only its state is judged here, for the
+// record spells it another way than the API does.
+func decodeContract(m map[string]any, path *field.Path) (socialweb.Contract, field.ErrorList) {
+	var faults field.ErrorList
 	state, ok := states[text(m, "state")]
 	if !ok {
-		return socialweb.Contract{}, unknown(path+".state", text(m, "state"), "staged, requested or released")
+		state = socialweb.ContractStaged
+		at, known := path.Child("state"), []string{"staged", "requested", "released"}
+		if v, there := m["state"]; there {
+			word, _ := v.(string)
+			faults = append(faults, field.NotSupported(at, shorten(word), known))
+		} else {
+			faults = append(faults, field.Required(at, "say what is wanted of the contract: staged, requested or released"))
+		}
 	}
-	c := socialweb.Contract{
+	return socialweb.Contract{
 		Name: text(m, "name"), State: state, VMName: text(m, "vmName"),
 		BidderDIDs: texts(m, "bidderDids"), DenyBidderDIDs: texts(m, "denyBidderDids"),
 		SSHAuthorizedKeys: texts(m, "sshAuthorizedKeys"), UserData: text(m, "userData"),
 		Policy: text(m, "policy"), PolicyArgs: texts(m, "policyArgs"),
-	}
-	if v, ok := m["vmReadyTimeoutSec"].(int64); ok {
-		timeout := int32(v)
-		c.VMReadyTimeoutSec = &timeout
-	}
-	return c, nil
+		VMReadyTimeoutSec: number(m, "vmReadyTimeoutSec"),
+	}, faults
 }
 
 // decodeStatus reads back what we had published. It is lenient: what can't be
@@ -116,25 +122,24 @@ func text(m map[string]any, key string) string {
 	return s
 }
 
+// texts keeps the places of the items: one that is no string reads as empty.
 func texts(m map[string]any, key string) []string {
 	list, _ := m[key].([]any)
 	var out []string
 	for _, e := range list {
-		if s, ok := e.(string); ok {
-			out = append(out, s)
-		}
+		s, _ := e.(string)
+		out = append(out, s)
 	}
 	return out
 }
 
-func unknown(path, value, want string) error {
-	return &repostore.InvalidRecordError{Field: path, Reason: fmt.Sprintf("%q is not %s", value, want)}
-}
-
-// invalid reports the first fault: one remedy at a time.
-func invalid(faults field.ErrorList) error {
-	if len(faults) == 0 {
+// number is nil where there is none. One that is out of any bounds reads as the
+// farthest that the API can hold, which is out of its bounds too.
+func number(m map[string]any, key string) *int32 {
+	v, ok := m[key].(int64)
+	if !ok {
 		return nil
 	}
-	return &repostore.InvalidRecordError{Field: faults[0].Field, Reason: faults[0].ErrorBody()}
+	n := int32(min(max(v, math.MinInt32), math.MaxInt32))
+	return &n
 }

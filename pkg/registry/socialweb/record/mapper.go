@@ -99,18 +99,21 @@ func (m mapper) Encode(obj runtime.Object, rest map[string]any) (map[string]any,
 func (m mapper) Decode(record map[string]any, obj runtime.Object) (map[string]any, error) {
 	clean := withoutNulls(record)
 	delete(clean, "status") // ours: whatever another client put there is replaced, not obeyed
-	if err := lexicons.ValidateAs(m.collection, clean); err != nil {
-		var invalid *lexicons.InvalidError
-		if errors.As(err, &invalid) {
-			return nil, &repostore.InvalidRecordError{Field: invalid.Field, Reason: invalid.Reason}
-		}
-		return nil, err
-	}
-	d, err := decodeDeclaration(clean, m.parts(obj).ephemeral != nil)
-	if err != nil {
-		return nil, err
-	}
 	p := m.parts(obj)
+	d, faults := decodeDeclaration(clean, p.ephemeral != nil)
+	if err := lexicons.ValidateAs(m.collection, clean); err != nil {
+		var broken *lexicons.InvalidError
+		if !errors.As(err, &broken) {
+			return nil, err
+		}
+		faults = mergeFaults(shapeFaults(m.collection, clean), faults)
+		if len(faults) == 0 { // a fault that the lexicon's validator alone knows
+			return nil, &repostore.InvalidRecordError{Field: broken.Field, Reason: broken.Reason}
+		}
+	}
+	if len(faults) > 0 {
+		return nil, invalid(faults)
+	}
 	p.spec.Description, p.spec.Contracts = d.Description, d.Contracts
 	if p.ephemeral != nil {
 		p.ephemeral.TTLSeconds, p.ephemeral.EndWhen = d.TTLSeconds, d.EndWhen
