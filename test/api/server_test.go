@@ -35,6 +35,9 @@ type server struct {
 	http   *http.Client
 	client v1alpha1client.SocialwebV1alpha1Interface
 	stop   func()
+
+	// configure, where set, changes the options before each start.
+	configure func(*apiserver.Options)
 }
 
 var servers atomic.Int64
@@ -42,7 +45,13 @@ var servers atomic.Int64
 // newServer starts a server with nothing in it. It ends with the test.
 func newServer(t *testing.T, plc string) *server {
 	t.Helper()
-	s := &server{prefix: fmt.Sprintf("/registry/test-%d", servers.Add(1)), plc: plc, creds: t.TempDir()}
+	return newServerWith(t, plc, nil)
+}
+
+// newServerWith is newServer with other options.
+func newServerWith(t *testing.T, plc string, configure func(*apiserver.Options)) *server {
+	t.Helper()
+	s := &server{prefix: fmt.Sprintf("/registry/test-%d", servers.Add(1)), plc: plc, creds: t.TempDir(), configure: configure}
 	s.start(t)
 	return s
 }
@@ -92,6 +101,9 @@ func (s *server) start(t *testing.T) {
 		c.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 		c.ShutdownWatchTerminationGracePeriod = 100 * time.Millisecond
 		return nil
+	}
+	if s.configure != nil {
+		s.configure(o)
 	}
 	srv, err := o.NewServer()
 	if err != nil {

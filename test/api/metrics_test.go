@@ -1,0 +1,171 @@
+package api
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"socialweb.computer/infra-apiserver/internal/metrics"
+	"socialweb.computer/infra-apiserver/internal/testpds"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+var updateMetrics = flag.Bool("update-metrics", false, "write artifacts/monitoring/metrics.txt again")
+
+// metricsFile lists the metrics that the dashboard and the alert rules may use:
+// ours, and those of every API server that it names already.
+const metricsFile = "../../artifacts/monitoring/metrics.txt"
+
+// exercised is a server that has done one of everything that is counted.
+func exercised(t *testing.T) *env {
+	t.Helper()
+	pds := testpds.StartDev(t, testpds.Options{RateLimits: true})
+	a := &account{Account: pds.Accounts[0], pds: pds}
+	keepSecret(a.Password)
+	a.login(t)
+	e := newEnv(t, a, func(r *v1alpha1.AtprotoRepo) { r.Spec.EventSource = v1alpha1.EventSourcePoll })
+	e.createSettled(t, newInfra("a", "by the API"))
+	e.setPhase(t, "a", v1alpha1.PhaseDeployed)
+	waitFor(t, "published status", func() error { return contains(a.raw(t, "a"), "deployed") })
+	e.account.put(t, "a", infraRecord("by the PDS")) // nobody tells the server
+	e.must(t, request{method: http.MethodPatch, path: infras + "/a", kind: mergePatch, body: `{"spec":{"description":"again"}}`})
+	e.account.put(t, "bad", record{"$type": infraCollection, "contracts": "none"})
+	e.objects(t)
+	if err := e.client.Infras().Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestMetrics: /metrics shows every metric of ours, with its labels, and what has
+// happened; and the list of metrics that monitoring is made from is true.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	before := newServer(t, "http://127.0.0.1:1").scrape(t)
+	e := exercised(t)
+	after := e.scrape(t)
+	for _, m := range metrics.Catalog() {
+		f, ok := after[m.Name]
+		if !ok || f.kind != m.Type {
+			t.Errorf("%s: %q, want a %s", m.Name, f.kind, m.Type)
+			continue
+		}
+		for _, l := range f.labels {
+			if l != "le" && !slices.Contains(m.Labels, l) {
+				t.Errorf("%s has the label %s", m.Name, l)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		labels map[string]string
+	}{
+		{"pds_request_duration_seconds", map[string]string{"method": "com.atproto.repo.putRecord", "code": "200"}},
+		{"pds_request_duration_seconds", map[string]string{"method": "com.atproto.repo.putRecord", "code": "400"}}, // the swap
+		{"pds_swap_conflicts_total", map[string]string{"resource": "infras", "operation": "update"}},
+		{"record_writes_total", map[string]string{"resource": "infras", "operation": "create", "result": "committed"}},
+		{"record_writes_total", map[string]string{"resource": "infras", "operation": "delete", "result": "committed"}},
+		{"view_transactions_total", map[string]string{"operation": "putView", "result": "committed"}},
+		{"record_decode_errors_total", map[string]string{"collection": infraCollection}},
+		{"barrier_wait_duration_seconds", map[string]string{"result": "ok"}},
+		{"barrier_catchups_total", map[string]string{"by": "comparison"}},
+		{"ingest_resyncs_total", map[string]string{"reason": "first_connect"}},
+		{"ingest_events_total", map[string]string{"kind": "Gap"}},
+		{"publisher_writes_total", map[string]string{"result": "published"}},
+		{"repositories", map[string]string{"state": "mounted"}},
+		{"publisher_leading", nil},
+		{"serving_certificate_expiration_timestamp_seconds", nil},
+		{"pds_write_points_left", map[string]string{"workspace": "default", "atprotorepo": repoName}},
+	} {
+		name := "infra_apiserver_" + c.name
+		if was, is := before[name].sum(c.labels), after[name].sum(c.labels); is <= was && after[name].kind != "gauge" || is == 0 {
+			t.Errorf("%s%v: %v, before %v", name, c.labels, is, was)
+		}
+	}
+	checkMetricsFile(t, after)
+}
+
+// line describes a family in metricsFile.
+func (f family) line(name string) string {
+	labels := slices.DeleteFunc(slices.Clone(f.labels), func(l string) bool { return l == "le" })
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", name, f.kind, strings.Join(labels, ",")))
+}
+
+func checkMetricsFile(t *testing.T, real map[string]family) {
+	t.Helper()
+	b, err := os.ReadFile(metricsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for name := range real {
+		if strings.HasPrefix(name, "infra_apiserver_") {
+			names[name] = true
+		}
+	}
+	var comment, lines []string
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		if strings.HasPrefix(line, "#") {
+			comment = append(comment, line)
+			continue
+		}
+		name, _, _ := strings.Cut(line, " ")
+		names[name] = true
+	}
+	for _, name := range keys(names) {
+		f, ok := real[name]
+		if !ok {
+			t.Errorf("%s names %s, which /metrics doesn't have", metricsFile, name)
+		}
+		lines = append(lines, f.line(name))
+	}
+	want := strings.Join(append(comment, lines...), "\n") + "\n"
+	switch {
+	case string(b) == want:
+	case *updateMetrics:
+		if err := os.WriteFile(metricsFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s is not what /metrics has: go test ./test/api -run TestMetrics -update-metrics", metricsFile)
+	}
+}
+
+// TestSeriesGoWithTheirRepository: an AtprotoRepo's series are there while it is
+// mounted, and no longer.
+func TestSeriesGoWithTheirRepository(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, onEmbedded(t))
+	has := func() bool {
+		return slices.ContainsFunc(e.scrape(t)["infra_apiserver_repository_reachable"].series,
+			func(s series) bool { return s.labels["atprotorepo"] == "short-lived" })
+	}
+	repo := &v1alpha1.AtprotoRepo{
+		ObjectMeta: metav1.ObjectMeta{Name: "short-lived"},
+		Spec:       v1alpha1.AtprotoRepoSpec{DID: e.account.DID, PDS: e.proxy.URL(), Access: v1alpha1.AccessRead},
+	}
+	if _, err := e.client.AtprotoRepos().Create(t.Context(), repo, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "its series", func() error {
+		if !has() {
+			return fmt.Errorf("there are none")
+		}
+		return nil
+	})
+	if err := e.client.AtprotoRepos().Delete(t.Context(), repo.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the end of its series", func() error {
+		if has() {
+			return fmt.Errorf("they are there")
+		}
+		return nil
+	})
+}
