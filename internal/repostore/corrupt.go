@@ -72,7 +72,7 @@ func (s *Store) deleteCorruptOnce(ctx context.Context, ref objectRef, pre *stora
 		return finished, err
 	}
 	sn.stamp.CID = rec.CID // whatever it holds now
-	return s.deleteRecord(ctx, ref, sn, nil)
+	return s.deleteRecord(ctx, ref, sn, pre, nil)
 }
 
 // compareAll brings back what a view without a stamp may have hidden: nothing says

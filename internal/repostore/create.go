@@ -72,7 +72,7 @@ func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Obje
 		case follow:
 			done, err = s.createFollowing(ctx, ref, m, uri, obj, out)
 		case sn.intent != nil:
-			err = s.awaitIntent(ctx, ref, sn.intent)
+			err = s.awaitIntent(ctx, ref, sn.intent, nil)
 		default:
 			done, err = s.createRecord(ctx, ref, m, uri, obj, out)
 		}

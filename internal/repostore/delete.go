@@ -39,7 +39,7 @@ func (s *Store) deleteOnce(ctx context.Context, ref objectRef, out runtime.Objec
 		return finished, err
 	}
 	if sn.intent != nil {
-		return retryOr(s.awaitIntent(ctx, ref, sn.intent))
+		return retryOr(s.awaitIntent(ctx, ref, sn.intent, nil))
 	}
 	if !sn.there() && first {
 		if sn, err = s.current(ctx, ref); err != nil {
@@ -62,7 +62,7 @@ func (s *Store) deleteOnce(ctx context.Context, ref objectRef, out runtime.Objec
 		uri, _ := parseURI(sn.stamp.URI)
 		return s.deletePrivate(ctx, ref, sn, out, s.detachOp(ref.workspace, uri))
 	default:
-		return s.deleteRecord(ctx, ref, sn, out)
+		return s.deleteRecord(ctx, ref, sn, pre, out)
 	}
 }
 
@@ -99,7 +99,7 @@ func (s *Store) deletePrivate(ctx context.Context, ref objectRef, sn snapshot, o
 
 // deleteRecord deletes the record under its swap, then the view. out is nil where
 // the view can't be decoded: nothing can be ingested into it then.
-func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, out runtime.Object) (outcome, error) {
+func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, pre *storage.Preconditions, out runtime.Object) (outcome, error) {
 	m, uri, err := s.mountFor(ref.workspace, sn.stamp.URI)
 	if err == nil {
 		err = writable(m)
@@ -138,6 +138,7 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 		}
 		return again, nil
 	case errors.Is(err, atproto.ErrUnknownOutcome):
+		s.release(ctx, ref, it)
 		return finished, fmt.Errorf("delete %s: %w", uri, err)
 	case err != nil:
 		_, derr := s.dropIntent(ctx, ref, it, true)
@@ -147,6 +148,7 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 	if commit != nil {
 		rev = commit.Rev
 	} else if latest, err := m.Repo.LatestCommit(ctx); err != nil { // it was gone already
+		s.release(ctx, ref, it)
 		return finished, fmt.Errorf("delete %s: %w: %w", uri, atproto.ErrUnknownOutcome, err)
 	} else {
 		rev = latest.Rev
@@ -165,7 +167,10 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, ou
 		if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
 			return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
 		}
-		at, err := s.deletedAt(ctx, ref, sn.revision)
+		at, last, err := s.deletedAt(ctx, ref, sn.revision)
+		if err == nil && last != sn.revision && pre != nil && pre.ResourceVersion != nil {
+			err = errors.New("another version than was demanded") // a private write joined: see join.go
+		}
 		if err != nil {
 			return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
 		}

@@ -9,9 +9,10 @@ import (
 
 // deletedAt is the revision at which somebody else deleted the view that was seen
 // at a revision: what a deletion answers has the resourceVersion that the watches
-// show. It is 0 while the view is there. Nothing but the history of etcd tells
+// show. It is 0 while the view is there. last is the revision of the state that was
+// deleted. Nothing but the history of etcd tells
 // it, so it is searched there, which costs a few reads, and only in this case.
-func (s *Store) deletedAt(ctx context.Context, ref objectRef, seen int64) (int64, error) {
+func (s *Store) deletedAt(ctx context.Context, ref objectRef, seen int64) (at, last int64, err error) {
 	var head, created int64
 	// there tells whether the same view, created once, was there at a revision; 0
 	// is now.
@@ -27,20 +28,24 @@ func (s *Store) deletedAt(ctx context.Context, ref objectRef, seen int64) (int64
 		if created == 0 {
 			created = resp.Kvs[0].CreateRevision
 		}
-		return resp.Kvs[0].CreateRevision == created, nil
+		if resp.Kvs[0].CreateRevision != created {
+			return false, nil
+		}
+		last = resp.Kvs[0].ModRevision
+		return true, nil
 	}
 	if _, err := there(seen); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if still, err := there(0); still || err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	from, to := seen, head
 	for to-from > 1 {
 		middle := from + (to-from)/2
 		still, err := there(middle)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if still {
 			from = middle
@@ -48,5 +53,5 @@ func (s *Store) deletedAt(ctx context.Context, ref objectRef, seen int64) (int64
 			to = middle
 		}
 	}
-	return to, nil
+	return to, last, nil
 }

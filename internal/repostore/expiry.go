@@ -7,7 +7,7 @@ import (
 
 // expiry tells which intents' owners are not waited for any more. The deadline in
 // an intent is its owner's wall clock, which may be far ahead of ours; so an
-// intent that this process has seen unchanged for a whole term, by its own clock,
+// intent that this process has seen for a whole term, by its own clock,
 // has expired too. An owner's put ends well within the term, so it can't be at
 // work any more.
 type expiry struct {
@@ -17,10 +17,10 @@ type expiry struct {
 	seen map[string]sighting // by etcd key
 }
 
-// sighting is when an intent was first seen as it is.
+// sighting is when an intent was first seen.
 type sighting struct {
-	modRevision int64
-	since       time.Time
+	nonce string
+	since time.Time
 }
 
 func newExpiry(term time.Duration) *expiry { return &expiry{term: term, seen: map[string]sighting{}} }
@@ -30,8 +30,8 @@ func (e *expiry) expired(key string, it *intent, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s, ok := e.seen[key]
-	if !ok || s.modRevision != it.modRevision {
-		s = sighting{it.modRevision, now}
+	if !ok || s.nonce != it.Nonce {
+		s = sighting{it.Nonce, now}
 		e.seen[key] = s
 	}
 	return now.After(it.Deadline) || now.Sub(s.since) > e.term

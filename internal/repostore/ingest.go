@@ -141,8 +141,8 @@ func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri record
 	case sn.stamp.CID == rec.CID:
 		return s.sameAgain(ctx, ref, uri, sn, rev, o)
 	}
-	if it := sn.droppedFor(rec.CID); it != nil {
-		return s.applyIntent(ctx, ref, sn.view, it, rev, g)
+	if found, err := s.applyDropped(ctx, ref, sn, rec.CID, rev, g); found || err != nil {
+		return err
 	}
 	return s.editedElsewhere(ctx, ref, sn, rec, rev, g, o)
 }
@@ -198,8 +198,8 @@ func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recor
 	if err != nil || detached {
 		return err
 	}
-	if it := sn.droppedFor(rec.CID); it != nil {
-		return s.applyIntent(ctx, ref, view{}, it, rev, g)
+	if found, err := s.applyDropped(ctx, ref, sn, rec.CID, rev, g); found || err != nil {
+		return err
 	}
 	g.newIdentity = sn.identity == nil
 	obj, st, err := s.fresh(ref, uri, sn.identity, rec, rev)

@@ -29,8 +29,14 @@ type intent struct {
 	Base   string `json:"base,omitempty"`
 	Target string `json:"target,omitempty"`
 	// BaseRevision is the view's mod revision that the intent was taken on; 0 is
-	// absent.
-	BaseRevision int64 `json:"baseRevision"`
+	// absent. BaseRev is what its stamp said.
+	BaseRevision int64  `json:"baseRevision"`
+	BaseRev      string `json:"baseRev,omitempty"`
+	// Joined: a private write changed the view and the intent together, so that the
+	// view's mod revision is the intent's own. Once read, BaseRevision says it.
+	Joined bool `json:"joined,omitempty"`
+	// Released: the owner has given its answer, without knowing the outcome.
+	Released bool `json:"released,omitempty"`
 	// Object is the new object as it will be stored, by the transformer too; Stamp
 	// what will be stamped on it, less the rev, which only the commit tells.
 	Object []byte `json:"object,omitempty"`
@@ -49,6 +55,9 @@ func decodeIntent(value []byte, modRevision int64) (*intent, error) {
 	it := &intent{modRevision: modRevision}
 	if err := json.Unmarshal(value, it); err != nil {
 		return nil, fmt.Errorf("decode intent: %w", err)
+	}
+	if it.Joined {
+		it.BaseRevision, it.Joined = modRevision, false
 	}
 	return it, nil
 }

@@ -97,17 +97,6 @@ func (s *Store) readSnapshot(ctx context.Context, ref objectRef, resp *clientv3.
 	return sn, nil
 }
 
-// droppedFor is the dropped intent whose put made the record what it is now, for
-// a view that is still the one that the intent was taken on.
-func (sn snapshot) droppedFor(cid string) *intent {
-	for _, it := range sn.tombstones {
-		if it.Target == cid && it.BaseRevision == sn.revision {
-			return it
-		}
-	}
-	return nil
-}
-
 // guardFor is the guard of an ingest that was decided on sn (I2, I5).
 func (sn snapshot) guardFor(uri recordURI) guard {
 	return guard{fenced: true, did: uri.did, fence: sn.fence, tombstones: sn.head}

@@ -89,6 +89,11 @@ func (r *replica) delete(ctx context.Context, name string) error {
 	return r.api().Delete(ctx, r.key(name), &widget{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
 }
 
+// deleteAt demands a resourceVersion.
+func (r *replica) deleteAt(ctx context.Context, name, rv string) error {
+	return r.api().Delete(ctx, r.key(name), &widget{}, &storage.Preconditions{ResourceVersion: &rv}, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
+}
+
 func (r *replica) get(ctx context.Context, name string) (*widget, error) {
 	out := &widget{}
 	err := r.api().Get(ctx, r.key(name), storage.GetOptions{}, out)

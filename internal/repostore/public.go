@@ -64,7 +64,8 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 	case errors.Is(err, atproto.ErrInvalidSwap):
 		return s.lostSwap(ctx, w, it, out)
 	case errors.Is(err, atproto.ErrUnknownOutcome) && w.direction != InSync:
-		return finished, fmt.Errorf("put %s: %w", w.uri, err) // the intent stays: whoever comes next settles it
+		s.release(ctx, w.ref, it) // it stays: whoever comes next settles it
+		return finished, fmt.Errorf("put %s: %w", w.uri, err)
 	case err != nil:
 		// Known not to be applied; or a publication, which has no private part that
 		// could be lost: were its intent kept, no status could be written until the
@@ -133,7 +134,7 @@ func (s *Store) prepare(ctx context.Context, w publicWrite) (*intent, map[string
 	}
 	return &intent{
 		Op: w.op, Nonce: st.Nonce, URI: st.URI, Base: w.base.stamp.CID, Target: target,
-		BaseRevision: w.base.revision, Object: data, Stamp: st, Direction: w.direction,
+		BaseRevision: w.base.revision, BaseRev: w.base.stamp.Rev, Object: data, Stamp: st, Direction: w.direction,
 	}, record, nil
 }
 
@@ -151,6 +152,7 @@ func (s *Store) confirm(ctx context.Context, w publicWrite, it *intent, res atpr
 	s.hub.step("update.noop-put")
 	rec, commit, err := w.mount.Repo.ProveRecord(ctx, w.uri.Key)
 	if err != nil {
+		s.release(ctx, w.ref, it)
 		return "", finished, fmt.Errorf("put %s: %w: %w", w.uri, atproto.ErrUnknownOutcome, err)
 	}
 	if rec == nil || rec.CID != it.Target {

@@ -30,7 +30,7 @@ func (s *schedule) checkOp(o *schedOp, states []viewState) {
 		if has && first < 0 {
 			first = i
 		}
-		if o.public && o.labels && v.obj.Spec.Items[o.id] != "" && !has && o.kind != "create" && !s.excused(o, states, i) {
+		if o.public && o.labels && v.obj.Spec.Items[o.id] != "" && !has && o.kind != "create" && !s.excused(o) {
 			s.violation("%s is torn at revision %d: its declaration shows without its private part", o, v.revision)
 		}
 	}
@@ -82,18 +82,15 @@ func (s *schedule) inRecord(o *schedOp) bool {
 }
 
 // excused tells whether a put arrived after its writer had given it up, when the
-// object had been changed since: then its private part is lost, which the writer
-// was not promised.
-func (s *schedule) excused(o *schedOp, states []viewState, i int) bool {
-	late := false
-	for _, c := range s.repo.history() {
-		late = late || c.by == o.id && c.late
+// record had been changed, and changed back, since: then its bytes are not taken for
+// the writer's, and its private part is lost, which the writer was not promised.
+func (s *schedule) excused(o *schedOp) bool {
+	for i, c := range s.repo.history() {
+		if c.by == o.id && c.late {
+			return i > o.ended.commits
+		}
 	}
-	ended := int64(0)
-	if o.done && o.ended.states > 0 {
-		ended = s.history[o.ended.states-1].revision
-	}
-	return late && i > 0 && states[i-1].revision > ended
+	return false
 }
 
 // committed tells whether a writer's put was a commit.

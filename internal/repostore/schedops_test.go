@@ -96,7 +96,7 @@ func (s *schedule) spawn(id string, f func()) {
 
 func (s *schedule) client1(o *schedOp) {
 	o.public = map[string]bool{"create": true, "both": true, "pub": true, "ssa": true}[o.kind]
-	o.labels = map[string]bool{"create": true, "both": true, "priv": true, "same": true, "ssa": true, "status": true}[o.kind]
+	o.labels = map[string]bool{"create": true, "both": true, "priv": true, "same": true, "ssa": true, "status": true, "secret": true}[o.kind]
 	s.ops = append(s.ops, o)
 	s.spawn(o.id, func() {
 		r := s.replicas[o.on]
@@ -159,6 +159,9 @@ func (s *schedule) change(r *schedReplica, o *schedOp) (*widget, error) {
 		}
 		if o.kind == "same" {
 			setItem(w, "same")
+		}
+		if o.kind == "secret" {
+			w.Spec.Secret = o.id
 		}
 		if o.kind == "status" {
 			w.Status.Phase = o.id

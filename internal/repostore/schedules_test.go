@@ -19,7 +19,7 @@ var (
 // views and of the repository against the invariants of doc.go. A failure prints
 // its seed and the simplest schedule that fails too.
 func TestSchedules(t *testing.T) {
-	all := []string{"create", "delete", "both", "pub", "priv", "same", "ssa", "status", "publish"}
+	all := []string{"create", "delete", "both", "pub", "priv", "same", "ssa", "secret", "status", "publish"}
 	writes := []string{"both", "pub", "priv", "same"}
 	plans := []struct {
 		name string
@@ -32,8 +32,10 @@ func TestSchedules(t *testing.T) {
 		{"foreign editor", plan{writers: 3, edits: 3, readers: 2, kinds: all, drops: true}},
 		{"back and forth", plan{writers: 1, edits: 2, readers: 3, kinds: []string{"sweep", "pub"}, editKinds: []string{"add", "base"}}},
 		{"same creations", plan{writers: 2, edits: 3, kinds: []string{"create", "ssa", "delete"}, editKinds: []string{"base", "delete"}, jumps: 1, empty: true}},
-		{"lost answers", plan{writers: 3, kinds: []string{"both", "priv", "create", "delete", "sweep"}, faults: 3, jumps: 2}},
-		{"late writes", plan{writers: 3, kinds: []string{"both", "priv", "create", "delete", "sweep"}, faults: 2, jumps: 3, late: true}},
+		{"lost answers", plan{writers: 3, kinds: []string{"both", "priv", "secret", "create", "delete", "sweep"}, faults: 3, jumps: 2}},
+		{"late writes", plan{writers: 3, kinds: []string{"both", "priv", "secret", "create", "delete", "sweep"}, faults: 2, jumps: 3, late: true}},
+		{"private writes under open intents", plan{writers: 4, kinds: []string{"both", "both", "priv", "secret", "status", "publish", "delete"}, faults: 2, jumps: 2, crashes: 1}},
+		{"late writes under private ones", plan{writers: 4, edits: 1, kinds: []string{"both", "priv", "secret", "status", "publish"}, editKinds: []string{"add", "base"}, faults: 2, jumps: 2, late: true}},
 		{"known bytes", plan{writers: 2, edits: 2, kinds: []string{"same", "priv", "sweep"}, editKinds: []string{"same", "base"}, jumps: 2}},
 		{"slow owners", plan{writers: 3, edits: 2, kinds: all, jumps: 3}},
 		{"finalizers", plan{writers: 3, edits: 3, kinds: []string{"delete", "finalize", "both", "priv"}, finalizer: true, drops: true}},

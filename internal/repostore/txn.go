@@ -2,6 +2,7 @@ package repostore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,8 +39,8 @@ func (s *Store) txn(ctx context.Context, verb string, cmps []clientv3.Cmp, then 
 // guard is what a view's transaction compares beside the view itself.
 type guard struct {
 	// intent is the open intent that this transaction settles; nil: there must be
-	// none (I2).
-	intent *intent
+	// none (I2). joined, where set, is what it becomes instead: see join.go.
+	intent, joined *intent
 	// fence, where fenced, is the fence that was read before the record (I5).
 	fenced bool
 	did    string
@@ -51,12 +52,20 @@ type guard struct {
 	newIdentity bool
 }
 
-func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []clientv3.Cmp, ops []clientv3.Op) {
+func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []clientv3.Cmp, ops []clientv3.Op, err error) {
 	cmps = append(cmps, at(s.keys.view(ref), viewRevision))
 	key := s.keys.intent(ref)
 	if g.intent != nil {
 		cmps = append(cmps, at(key, g.intent.modRevision))
-		ops = append(ops, clientv3.OpDelete(key))
+		op := clientv3.OpDelete(key)
+		if g.joined != nil {
+			value, err := json.Marshal(g.joined)
+			if err != nil {
+				return nil, nil, fmt.Errorf("encode intent: %w", err)
+			}
+			op = clientv3.OpPut(key, string(value))
+		}
+		ops = append(ops, op)
 	} else {
 		cmps = append(cmps, absent(key))
 	}
@@ -67,7 +76,7 @@ func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []cli
 	if g.fenced {
 		cmps = append(cmps, at(s.keys.fence(ref.workspace, g.did), g.fence))
 	}
-	return cmps, ops
+	return cmps, ops, nil
 }
 
 // errMoved says that a transaction's compares did not hold: the view, the intent
@@ -85,7 +94,10 @@ func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.
 	if err != nil {
 		return err
 	}
-	cmps, ops := s.compares(ref, v.revision, g)
+	cmps, ops, err := s.compares(ref, v.revision, g)
+	if err != nil {
+		return err
+	}
 	if uri, ok := parseURI(st.URI); ok && g.newIdentity {
 		if err := s.hub.accepts(ref.workspace, s.mapper.Binding(obj).RepoName); err != nil {
 			return err
@@ -114,7 +126,10 @@ func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.
 // deleteView deletes exactly v. It bumps the fence of its repository (I5), and
 // decodes the last state, at the revision of the deletion, into out.
 func (s *Store) deleteView(ctx context.Context, ref objectRef, v view, rev string, g guard, out runtime.Object, extra ...clientv3.Op) error {
-	cmps, ops := s.compares(ref, v.revision, g)
+	cmps, ops, err := s.compares(ref, v.revision, g)
+	if err != nil {
+		return err
+	}
 	ops = append(ops, clientv3.OpDelete(s.keys.view(ref)))
 	if uri, ok := parseURI(v.stamp.URI); ok {
 		ops = append(ops, s.bumpFence(ref.workspace, uri.did, rev),

@@ -60,8 +60,8 @@ func (u *update) once(ctx context.Context, first bool) (outcome, error) {
 	if err != nil {
 		return finished, err
 	}
-	if sn.intent != nil {
-		return again, u.awaitIntent(ctx, u.ref, sn.intent)
+	if sn.intent != nil && !u.joinable(u.ref, sn) {
+		return again, u.awaitIntent(ctx, u.ref, sn.intent, func(sn snapshot) bool { return u.joinable(u.ref, sn) })
 	}
 	if !sn.there() && first { // its record may be there
 		if sn, err = u.current(ctx, u.ref); err != nil {
@@ -130,6 +130,16 @@ func (u *update) write(ctx context.Context, sn snapshot, obj runtime.Object) (ou
 	}
 	u.mapper.SetRecordStatus(obj, u.mapper.RecordStatus(sn.obj)) // the storage's alone
 	was, is := u.mapper.Binding(sn.obj), u.mapper.Binding(obj)
+	same, err := u.sameDeclaration(sn.obj, obj)
+	if err != nil {
+		return finished, err
+	}
+	if sn.intent != nil {
+		if same && was == is {
+			return u.join(ctx, sn, obj)
+		}
+		return again, u.awaitIntent(ctx, u.ref, sn.intent, nil)
+	}
 	switch {
 	case sn.stamp.bound() && is.RepoName == "":
 		return u.unbind(ctx, sn, obj)
@@ -137,10 +147,6 @@ func (u *update) write(ctx context.Context, sn snapshot, obj runtime.Object) (ou
 		return u.rebind(ctx, sn, obj)
 	case was.RepoName != is.RepoName || was.URI != is.URI:
 		return finished, fmt.Errorf("%w: repoRef and uri can't change; remove spec.record first, then bind anew", ErrBinding)
-	}
-	same, err := u.sameDeclaration(sn.obj, obj)
-	if err != nil {
-		return finished, err
 	}
 	if same || !sn.stamp.bound() {
 		return u.private(ctx, sn, obj, sn.stamp)
@@ -248,19 +254,20 @@ func (u *update) rebindTo(ctx context.Context, sn snapshot, m *mount, uri record
 
 // awaitIntent returns when the write in flight has ended, for which it asks etcd.
 // Now and then it looks at the record too: if its owner is gone, that settles it.
-// That this fails is told once the owner can't be at work any more.
-func (s *Store) awaitIntent(ctx context.Context, ref objectRef, it *intent) error {
+// That this fails is told once the owner can't be at work any more, unless the
+// caller needs no settlement: it goes on as soon as enough says so.
+func (s *Store) awaitIntent(ctx context.Context, ref objectRef, it *intent, enough func(snapshot) bool) error {
 	m, uri, err := s.mountFor(ref.workspace, it.URI)
-	if err != nil {
+	if err != nil && enough == nil {
 		return err
 	}
 	const lookEvery = 32 // pauses, about 0.7 s
 	for i := 0; ; i++ {
-		if i%lookEvery == 0 {
+		if i%lookEvery == 0 && m != nil {
 			s.hub.step("await-intent")
 			err := s.ingest(ctx, m, uri.Key, ingestOptions{object: &ref})
 			ended := s.hub.clock.Now().After(it.Deadline.Add(s.hub.putTimeout - s.hub.intentTerm))
-			if err != nil && ended && !errors.Is(err, ErrBusy) {
+			if err != nil && ended && enough == nil && !errors.Is(err, ErrBusy) {
 				return err
 			}
 		}
@@ -268,7 +275,7 @@ func (s *Store) awaitIntent(ctx context.Context, ref objectRef, it *intent) erro
 		if err != nil {
 			return err
 		}
-		if sn.intent == nil || sn.intent.Nonce != it.Nonce {
+		if sn.intent == nil || sn.intent.Nonce != it.Nonce || enough != nil && enough(sn) {
 			return nil
 		}
 		if err := s.pause(ctx, min(i, 20)); err != nil {
