@@ -101,6 +101,19 @@ var crashScenarios = map[string]crashScenario{
 	"settling of a delete that did not land": {
 		before: inOrder(crashCreate, dying("delete.before-delete", erase)), act: sweepOnce, late: true, whole: is("created", "created"),
 	},
+	// A private write that joins what a dead process left, whatever became of that.
+	"private update under an update that landed": {
+		before: inOrder(crashCreate, dying("update.before-view", change(public("updated", "updated")))), late: true,
+		act:   change(func(w *widget) error { setLabel(w, "private"); return nil }),
+		whole: is("updated", "created", "updated", "private"), nothing: func(obj *widget, record map[string]any) bool {
+			return is("updated", "created", "updated")(obj, record) && !hasLabels(obj, "private")
+		},
+	},
+	"private update under an update that did not land": {
+		before: inOrder(crashCreate, dying("update.before-put", change(public("updated", "updated")))), late: true,
+		act:   change(func(w *widget) error { setLabel(w, "private"); return nil }),
+		whole: is("created", "created", "private"), nothing: lacks("created", "private"),
+	},
 	// What an ingest leaves undone the next one does: it is whole in any case.
 	"ingest of a creation": {before: foreignPut("foreign"), act: listOnce, whole: is("foreign")},
 	"ingest of an edit":    {before: inOrder(crashCreate, foreignPut("foreign")), act: listOnce, whole: is("foreign", "created")},

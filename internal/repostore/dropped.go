@@ -50,7 +50,7 @@ func (sn snapshot) sameRecordAs(it *intent) bool {
 func (s *Store) applyMerged(ctx context.Context, ref objectRef, sn snapshot, it *intent, rev string, g guard) error {
 	resp, err := s.hub.etcd.Get(ctx, s.keys.view(ref), clientv3.WithRev(it.BaseRevision))
 	switch {
-	case errors.Is(err, rpctypes.ErrCompacted):
+	case errors.Is(err, rpctypes.ErrCompacted), errors.Is(err, rpctypes.ErrGRPCCompacted): // over a socket, within the process
 		return errUnmergeable
 	case err != nil:
 		return fmt.Errorf("read the base of a dropped intent: %w", err)
