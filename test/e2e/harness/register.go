@@ -1,0 +1,169 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"text/template"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// ServerName is what the replicas' certificate is for: the aggregator asks for it,
+// whatever address it dials.
+const ServerName = ServiceName + "." + Namespace + ".svc"
+
+// APIServices is their resource.
+var APIServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// APIServiceName is that of ours.
+const APIServiceName = "v1alpha1.socialweb.computer"
+
+var (
+	//go:embed account.yaml
+	accountManifest string
+	//go:embed service.yaml
+	serviceManifest string
+)
+
+// account makes what the replicas are to the cluster: a ServiceAccount with its
+// rights, and a kubeconfig with a token of it, as a pod has.
+func (p *Plane) account(ctx context.Context) error {
+	if err := p.apply(ctx, accountManifest, nil); err != nil {
+		return err
+	}
+	day := int64(24 * 60 * 60)
+	token, err := p.clients.Core.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, ServiceAccount,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &day}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("token of the service account: %w", err)
+	}
+	if err := os.WriteFile(p.file("token"), []byte(token.Status.Token), 0o600); err != nil {
+		return err
+	}
+	c := p.Anonymous()
+	c.BearerTokenFile = p.file("token")
+	return writeKubeconfig(p.file("replica.kubeconfig"), c)
+}
+
+// register makes Service, EndpointSlice and APIService, and waits until the
+// aggregator finds it available.
+func (p *Plane) register(ctx context.Context) error {
+	if err := p.apply(ctx, serviceManifest, map[string]any{
+		"ClusterIP": p.net.host(serviceHost), "Port": servicePort, "TargetPort": replicaPort,
+		"CABundle": base64.StdEncoding.EncodeToString(p.pki.serving.PEM),
+	}); err != nil {
+		return err
+	}
+	p.slice.setWanted(true)
+	return eventually(ctx, func(ctx context.Context) error {
+		available, message, err := p.available(ctx)
+		if err == nil && !available {
+			err = fmt.Errorf("APIService %s is not available: %s", APIServiceName, message)
+		}
+		return err
+	})
+}
+
+// available reads the APIService's condition Available.
+func (p *Plane) available(ctx context.Context) (available bool, message string, err error) {
+	o, err := p.clients.Dynamic.Resource(APIServices).Get(ctx, APIServiceName, metav1.GetOptions{})
+	if err != nil {
+		return false, "", err
+	}
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Available" {
+			return c["status"] == "True", fmt.Sprint(c["reason"], ": ", c["message"]), err
+		}
+	}
+	return false, "no condition", err
+}
+
+// apply applies manifests, a template, with kubectl.
+func (p *Plane) apply(ctx context.Context, manifest string, values map[string]any) error {
+	t, err := template.New("").Parse(manifest)
+	if err != nil {
+		return err
+	}
+	var in bytes.Buffer
+	if err := t.Execute(&in, values); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, p.binary("kubectl"), "apply", "--server-side", "-f", "-", "--kubeconfig", p.file("admin.kubeconfig"), "--cache-dir", p.file("kubectl"))
+	cmd.Stdin = &in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl apply: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// endpoints of the slice, as kube-controller-manager would make them of pods. Their
+// addresses are never dialled: the aggregator dials the Service's.
+func (p *Plane) endpoints() []discoveryv1.Endpoint {
+	out := make([]discoveryv1.Endpoint, len(p.Replicas))
+	for i, r := range p.Replicas {
+		ready := p.Balancer.isReady(r.Addr)
+		out[i] = discoveryv1.Endpoint{
+			Addresses:  []string{fmt.Sprintf("192.0.2.%d", replicaHost+i)}, // for documentation: a slice may not name loopback
+			Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &ready},
+		}
+	}
+	return out
+}
+
+// writeSlice tells the cluster which replicas are ready.
+func (p *Plane) writeSlice(ctx context.Context) error {
+	patch, err := json.Marshal(map[string]any{"endpoints": p.endpoints()})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err = p.clients.Core.DiscoveryV1().EndpointSlices(Namespace).Patch(ctx, ServiceName+"-1", types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// repo makes the AtprotoRepo of the PDS's account and waits until it can be read.
+func (p *Plane) repo(ctx context.Context) error {
+	a := p.PDS.Accounts[0]
+	client := p.clients.Infra.SocialwebV1alpha1()
+	if _, err := client.AtprotoRepos().Create(ctx, &v1alpha1.AtprotoRepo{
+		ObjectMeta: metav1.ObjectMeta{Name: RepoName},
+		Spec: v1alpha1.AtprotoRepoSpec{
+			DID: a.DID, PDS: p.Proxy.URL(), Default: true,
+			CredentialsRef: &v1alpha1.CredentialsReference{Name: RepoName},
+		},
+	}, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("AtprotoRepo: %w", err)
+	}
+	return eventually(ctx, func(ctx context.Context) error {
+		r, err := client.AtprotoRepos().Get(ctx, RepoName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		var said []string
+		for _, c := range r.Status.Conditions {
+			if c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue {
+				_, err = client.Infras().List(ctx, metav1.ListOptions{Limit: 1})
+				return err
+			}
+			said = append(said, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Message))
+		}
+		return fmt.Errorf("AtprotoRepo %s is not ready: %s", RepoName, strings.Join(said, "; "))
+	})
+}

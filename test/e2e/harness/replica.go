@@ -1,0 +1,186 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Replica is one infra-apiserver of the plane, at an address of its own. It may be
+// stopped and started by one test at a time.
+type Replica struct {
+	// Name is infra-apiserver-0, …-1: that of its log too.
+	Name string
+	// Addr is its own address, HOST:PORT.
+	Addr string
+
+	plane *Plane
+	index int
+	probe *http.Client
+
+	mu      sync.Mutex
+	process *Process // nil: it was never started
+	ending  bool     // it was told to end
+}
+
+// replicaFlags are what a pod of the Deployment has.
+func (p *Plane) replicaFlags(r *Replica) []string {
+	flags := []string{
+		"serve", "--etcd-servers=http://" + p.net.addr(etcdHost, etcdPort),
+		"--kubeconfig=" + p.file("replica.kubeconfig"),
+		"--bind-address=" + p.net.host(replicaHost+r.index), fmt.Sprintf("--secure-port=%d", replicaPort),
+		"--tls-cert-file=" + p.pem("serving.crt"), "--tls-private-key-file=" + p.pem("serving.key"),
+		"--credentials-dir=" + p.file("credentials"), "--plc-url=" + p.PDS.PLCURL,
+		// Everything is on loopback, and the PDS is the test's own.
+		"--allow-private-addresses", "--pds-look-rate=10",
+	}
+	return append(flags, p.expand(p.options.ReplicaFlags)...)
+}
+
+// Process of the replica, running or not.
+func (r *Replica) Process() *Process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.process
+}
+
+// Direct is a config of the same user that goes straight to the replica's port.
+func (r *Replica) Direct(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.Host = "https://" + r.Addr
+	c.TLSClientConfig.CAData = r.plane.pki.serving.PEM
+	c.TLSClientConfig.ServerName = ServerName
+	return c
+}
+
+// Start starts it, with further flags for this time, and waits until the Service
+// has it.
+func (r *Replica) Start(t testing.TB, flags ...string) {
+	t.Helper()
+	if err := r.start(t.Context(), flags...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Launch starts it and waits for nothing.
+func (r *Replica) Launch(t testing.TB, flags ...string) *Process {
+	t.Helper()
+	p, err := r.launch(flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Stop ends it as a cluster ends a pod: SIGTERM, and no new connections from
+// Options.EndpointDelay later on. It waits for the end, which must be clean.
+func (r *Replica) Stop(t testing.TB) {
+	t.Helper()
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Kill ends it without warning.
+func (r *Replica) Kill(t testing.TB) {
+	t.Helper()
+	p := r.Process()
+	if p == nil {
+		return
+	}
+	p.kill()
+	r.leave()
+}
+
+func (r *Replica) launch(flags ...string) (*Process, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.plane.start(r.Name, "infra-apiserver", append(r.plane.replicaFlags(r), flags...)...)
+	if err != nil {
+		return nil, err
+	}
+	r.process, r.ending = p, false
+	return p, nil
+}
+
+func (r *Replica) start(ctx context.Context, flags ...string) error {
+	p, err := r.launch(flags...)
+	if err != nil {
+		return err
+	}
+	return p.await(ctx, func(context.Context) error {
+		if r.plane.Balancer.isReady(r.Addr) {
+			return nil
+		}
+		return getOK(ctx, r.probe, "https://"+r.Addr+"/readyz?verbose")
+	})
+}
+
+func (r *Replica) stop() error {
+	p := r.Process()
+	if p == nil {
+		return nil
+	}
+	p.Signal(syscall.SIGTERM)
+	select {
+	case <-time.After(r.plane.options.EndpointDelay):
+	case <-p.Done():
+	}
+	r.leave()
+	if err := p.stop(); err != nil {
+		return fmt.Errorf("%w; the end of its log:\n%s", err, tail(p.log, 20))
+	}
+	if err := p.Err(); err != nil {
+		return fmt.Errorf("%s ended with %w; the end of its log:\n%s", r.Name, err, tail(p.log, 20))
+	}
+	return nil
+}
+
+// leave takes it out of the Service for good.
+func (r *Replica) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ending = true
+	r.plane.ready(r, false)
+}
+
+// watchReadiness is the kubelet: it asks the replica whether it is ready, and tells
+// the Service.
+func (r *Replica) watchReadiness(ctx context.Context) {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		ready := r.isReady(ctx)
+		r.mu.Lock()
+		if !r.ending && ctx.Err() == nil {
+			r.plane.ready(r, ready)
+		}
+		r.mu.Unlock()
+	}
+}
+
+func (r *Replica) isReady(ctx context.Context) bool {
+	p := r.Process()
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.Done():
+		return false
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return getOK(ctx, r.probe, "https://"+r.Addr+"/readyz") == nil
+}
