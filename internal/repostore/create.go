@@ -1,7 +1,6 @@
 package repostore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/warning"
 )
 
 // Create makes an object, and its record where it is bound to a repository.
@@ -70,7 +68,7 @@ func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Obje
 		case m == nil:
 			done, err = s.createPrivate(ctx, ref, obj, out)
 		case follow:
-			done, err = s.createFollowing(ctx, ref, m, uri, obj, out)
+			done, err = s.follow(ctx, ref, view{}, m, uri, obj, out)
 		case sn.intent != nil:
 			err = s.awaitIntent(ctx, ref, sn.intent, nil)
 		default:
@@ -128,56 +126,6 @@ func (s *Store) occupied(ctx context.Context, m *mount, ref objectRef, uri recor
 		return err
 	}
 	return fmt.Errorf("%w: %s exists; set spec.record.uri to it to bind it", ErrBinding, uri)
-}
-
-// createFollowing makes an object of a record that exists: it pulls.
-func (s *Store) createFollowing(ctx context.Context, ref objectRef, m *mount, uri recordURI, obj, out runtime.Object) (outcome, error) {
-	_, sn, err := s.lookRecord(ctx, ref.workspace, uri, &ref)
-	if err != nil {
-		return finished, err
-	}
-	if sn.identity != nil {
-		return finished, servedAlready(uri, sn.identity)
-	}
-	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
-	m.answered(commit.Rev, err)
-	if err != nil {
-		return finished, err
-	}
-	if rec == nil {
-		return finished, fmt.Errorf("%w: %s; create it first, or leave spec.record.uri out to publish one", ErrNoSuchRecord, uri)
-	}
-	before, err := s.declarationOf(obj)
-	if err != nil {
-		return finished, err
-	}
-	st := stamp{URI: uri.String()}
-	if err := s.pull(obj, &st, rec, commit.Rev); err != nil {
-		return finished, err
-	}
-	s.warnReplaced(ctx, before, obj, uri)
-	if st.Invalid == "" {
-		s.mapper.FirstSight(obj, Sight{Record: rec.Value, Now: s.hub.clock.Now()})
-	}
-	g := sn.guardFor(uri)
-	g.newIdentity = true
-	err = s.putView(ctx, ref, view{}, obj, st, g, out)
-	if errors.Is(err, errMoved) {
-		return again, nil
-	}
-	return finished, err
-}
-
-// warnReplaced tells a client that what it declared gave way to what the record
-// that it follows declares.
-func (s *Store) warnReplaced(ctx context.Context, declared []byte, obj runtime.Object, uri recordURI) {
-	empty, err := s.declarationOf(s.mapper.New())
-	if err != nil || bytes.Equal(declared, empty) {
-		return
-	}
-	if now, err := s.declarationOf(obj); err == nil && !bytes.Equal(declared, now) {
-		warning.AddWarning(ctx, "", fmt.Sprintf("spec.record.uri follows %s: its declaration replaced the one that was given", uri))
-	}
 }
 
 func servedAlready(uri recordURI, id *identity) error {

@@ -210,7 +210,7 @@ func (u *update) rebind(ctx context.Context, sn snapshot, obj runtime.Object) (o
 	case err != nil:
 		return finished, err
 	case follow:
-		return u.rebindTo(ctx, sn, m, uri, obj)
+		return u.follow(ctx, u.ref, sn.view, m, uri, obj, u.out)
 	}
 	done, err := u.try(ctx, publicWrite{op: opCreate, ref: u.ref, mount: m, uri: uri, base: sn.view, obj: obj, direction: Created}, u.out)
 	if done != finished && err == nil {
@@ -220,36 +220,6 @@ func (u *update) rebind(ctx context.Context, sn snapshot, obj runtime.Object) (o
 		return retryOr(u.occupied(ctx, m, u.ref, uri))
 	}
 	return done, err
-}
-
-// rebindTo follows a record that exists: its declaration replaces the object's.
-func (u *update) rebindTo(ctx context.Context, sn snapshot, m *mount, uri recordURI, obj runtime.Object) (outcome, error) {
-	_, fresh, err := u.lookRecord(ctx, u.ref.workspace, uri, &u.ref)
-	if err != nil {
-		return finished, err
-	}
-	if fresh.identity != nil {
-		return finished, servedAlready(uri, fresh.identity)
-	}
-	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
-	m.answered(commit.Rev, err)
-	if err != nil {
-		return finished, err
-	}
-	if rec == nil {
-		return finished, fmt.Errorf("%w: %s", ErrNoSuchRecord, uri)
-	}
-	st := stamp{URI: uri.String()}
-	if err := u.pull(obj, &st, rec, commit.Rev); err != nil {
-		return finished, err
-	}
-	g := fresh.guardFor(uri)
-	g.newIdentity = true
-	err = u.putView(ctx, u.ref, sn.view, obj, st, g, u.out)
-	if errors.Is(err, errMoved) {
-		return again, nil
-	}
-	return finished, err
 }
 
 // awaitIntent returns when the write in flight has ended, for which it asks etcd.
