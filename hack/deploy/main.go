@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,8 @@ func run(args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "manifests":
 		return render.Write(args[1])
+	case len(args) > 0 && args[0] == "image":
+		return buildImage(context.Background(), args[1:])
 	}
-	return errors.New("say: deploy manifests DIR")
+	return errors.New("say: deploy manifests DIR, or deploy image -help")
 }

@@ -14,7 +14,7 @@ const certificateFile = "serving-certificate.yaml"
 func servingCertificate() []Object {
 	objects := []runtime.Object{
 		emptySecret(ServingSecret, containerName),
-		secretRole(ServingSecret, []string{"get", "update"}, ServingSecret),
+		secretRole(ServingSecret, append([]string{"update"}, reading...), ServingSecret),
 		roleBinding(ServingSecret, Namespace, ServingSecret, Name),
 		&rbacv1.ClusterRole{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},

@@ -45,6 +45,6 @@ func probe(at string, period, failures int32) *corev1.Probe {
 	}
 }
 
-// startupProbe gives etcd, the cluster and the repositories an hour to come up
-// before a start counts as failed. The server says in its log what it waits for.
-func startupProbe() *corev1.Probe { return probe(livePath, 5, 720) }
+// startupProbe gives a start five minutes. The server answers it at once, also while
+// it waits for etcd or the cluster: then it says at /readyz and in its log what for.
+func startupProbe() *corev1.Probe { return probe(livePath, 5, 60) }

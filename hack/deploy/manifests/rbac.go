@@ -29,12 +29,12 @@ func rbac() []Object {
 	return []Object{{
 		File:  rbacFile,
 		Doc:   "Asks the cluster who a client is and what it may do.",
-		Typed: clusterRoleBinding(Name+":auth-delegator", "system:auth-delegator"),
+		Typed: clusterRoleBinding(Name+":system:auth-delegator", "system:auth-delegator"),
 	}, {
 		File: rbacFile,
 		Doc: "Reads the one ConfigMap that names the authorities of client certificates and of\n" +
 			"the front proxy. Without it nobody's identity could be believed.",
-		Typed: roleBinding(Name+"-auth-reader", "kube-system", "extension-apiserver-authentication-reader", Name),
+		Typed: roleBinding(Name+"-authentication-reader", "kube-system", "extension-apiserver-authentication-reader", Name),
 	}, {
 		File: rbacFile,
 		Doc:  "What the stock admission plug-ins, and priority and fairness, watch in the cluster.",

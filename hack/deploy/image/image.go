@@ -1,0 +1,128 @@
+package image
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// User of the process, as the Deployment demands it, and its group.
+const User = 65532
+
+// Program is where the program lies in the image.
+const Program = "/infra-apiserver"
+
+// Options of an image.
+type Options struct {
+	// Programs is the static program of each platform, as the path of a file by the
+	// name of the architecture (amd64, arm64). The operating system is linux.
+	Programs map[string]string
+	// Version and Revision name what was built; Created is the time that all files
+	// and the image bear.
+	Version, Revision string
+	Created           time.Time
+}
+
+// Write writes the image for all platforms to a directory as an OCI layout, in
+// place of what was there, and returns its digest.
+func Write(dir string, o Options) (v1.Hash, error) {
+	index, err := Index(o)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return v1.Hash{}, fmt.Errorf("image: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return v1.Hash{}, fmt.Errorf("image: %w", err)
+	}
+	path, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return v1.Hash{}, fmt.Errorf("image: %w", err)
+	}
+	// The name is what tools ask for that copy one image of a layout.
+	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: o.Version})); err != nil {
+		return v1.Hash{}, fmt.Errorf("image: %w", err)
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		return v1.Hash{}, fmt.Errorf("image: %w", err)
+	}
+	return digest, nil
+}
+
+// refName names an image within a layout.
+const refName = "org.opencontainers.image.ref.name"
+
+// Index is the image of all platforms.
+func Index(o Options) (v1.ImageIndex, error) {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, arch := range []string{"amd64", "arm64"} {
+		program, ok := o.Programs[arch]
+		if !ok {
+			return nil, fmt.Errorf("image: no program for %s", arch)
+		}
+		platform := v1.Platform{OS: "linux", Architecture: arch}
+		img, err := build(program, platform, o)
+		if err != nil {
+			return nil, fmt.Errorf("image for %s: %w", arch, err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platform}})
+	}
+	annotated, ok := mutate.Annotations(index, o.labels()).(v1.ImageIndex)
+	if !ok {
+		return nil, fmt.Errorf("image: %T is no index", index)
+	}
+	return annotated, nil
+}
+
+// build makes the image of one platform: what hardly changes below the program.
+func build(program string, platform v1.Platform, o Options) (v1.Image, error) {
+	binary, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkProgram(bytes.NewReader(binary), platform.Architecture); err != nil {
+		return nil, fmt.Errorf("%s: %w", program, err)
+	}
+	authorities, err := authorities()
+	if err != nil {
+		return nil, err
+	}
+	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	for _, l := range []struct {
+		of    string
+		files []file
+	}{
+		{"users and authorities", system(authorities)},
+		{"the program", []file{{name: Program[1:], mode: 0o755, content: binary}}},
+	} {
+		layer, err := newLayer(l.files, o.Created)
+		if err != nil {
+			return nil, fmt.Errorf("layer of %s: %w", l.of, err)
+		}
+		if img, err = mutate.Append(img, mutate.Addendum{
+			Layer: layer, MediaType: types.OCILayer,
+			History: v1.History{Created: v1.Time{Time: o.Created}, CreatedBy: l.of},
+		}); err != nil {
+			return nil, err
+		}
+	}
+	img, err = mutate.ConfigFile(img, o.config(img, platform))
+	if err != nil {
+		return nil, err
+	}
+	annotated, ok := mutate.Annotations(img, o.labels()).(v1.Image)
+	if !ok {
+		return nil, fmt.Errorf("%T is no image", img)
+	}
+	return annotated, nil
+}
