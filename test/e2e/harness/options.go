@@ -29,14 +29,17 @@ const (
 	ServiceName = "infra-apiserver"
 	// ServiceAccount that it runs as.
 	ServiceAccount = "infra-apiserver"
+	// CredentialsNamespace holds the credentials of accounts.
+	CredentialsNamespace = "infra-credentials"
 	// RepoName is the default AtprotoRepo, and the name of its credentials.
 	RepoName = "default"
 
 	// startTimeout bounds the start of each part, on a machine that does much else.
 	// A start takes seconds.
 	startTimeout = 3 * time.Minute
-	// stopTimeout is what a process gets between SIGTERM and SIGKILL.
-	stopTimeout = 30 * time.Second
+	// stopTimeout is what a process gets between SIGTERM and SIGKILL: the
+	// terminationGracePeriodSeconds of the Deployment.
+	stopTimeout = 90 * time.Second
 	// poll is how often a starting part is asked.
 	poll = 50 * time.Millisecond
 )

@@ -148,8 +148,7 @@ func (p *Plane) identities() error {
 	return err
 }
 
-// startPDS starts the reference PDS with the proxy in front of it, and writes the
-// account's credentials.
+// startPDS starts the reference PDS with the proxy in front of it.
 func (p *Plane) startPDS() error {
 	var err error
 	if p.PDS, err = testpds.OpenReference(testpds.Options{DataDir: p.file("pds")}); err != nil {
@@ -159,20 +158,9 @@ func (p *Plane) startPDS() error {
 		return err
 	}
 	a := p.PDS.Accounts[0]
-	if p.Repo, err = atproto.Login(context.Background(), p.PDS.URL, atproto.Credentials{Identifier: a.DID, Password: a.Password},
-		atproto.LoginOptions{AllowPrivate: true, TrustPDS: true}); err != nil {
-		return err
-	}
-	dir := filepath.Join(p.file("credentials"), "default", RepoName)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for name, content := range map[string]string{"identifier": a.DID, "password": a.Password, "pds": p.Proxy.URL()} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	p.Repo, err = atproto.Login(context.Background(), p.PDS.URL, atproto.Credentials{Identifier: a.DID, Password: a.Password},
+		atproto.LoginOptions{AllowPrivate: true, TrustPDS: true})
+	return err
 }
 
 // startReplicas starts them with the balancer in front.

@@ -7,13 +7,16 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"text/template"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,17 +36,23 @@ var APIServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", V
 // APIServiceName is that of ours.
 const APIServiceName = "v1alpha1.socialweb.computer"
 
-var (
-	//go:embed account.yaml
-	accountManifest string
-	//go:embed service.yaml
-	serviceManifest string
-)
+//go:embed service.yaml
+var serviceManifest string
+
+// accountManifests are those of a deployment, below deployBase: the replicas have the
+// rights that it gives, and no other.
+var accountManifests = []string{"namespaces.yaml", "serviceaccount.yaml", "rbac.yaml", "roles.yaml"}
+
+const deployBase = "artifacts/deploy/base"
 
 // account makes what the replicas are to the cluster: a ServiceAccount with its
 // rights, and a kubeconfig with a token of it, as a pod has.
 func (p *Plane) account(ctx context.Context) error {
-	if err := p.apply(ctx, accountManifest, nil); err != nil {
+	var args []string
+	for _, name := range accountManifests {
+		args = append(args, "-f", filepath.Join(p.root, filepath.FromSlash(deployBase), name))
+	}
+	if err := p.apply(ctx, nil, args...); err != nil {
 		return err
 	}
 	day := int64(24 * 60 * 60)
@@ -63,10 +72,11 @@ func (p *Plane) account(ctx context.Context) error {
 // register makes Service, EndpointSlice and APIService, and waits until the
 // aggregator finds it available.
 func (p *Plane) register(ctx context.Context) error {
-	if err := p.apply(ctx, serviceManifest, map[string]any{
-		"ClusterIP": p.net.host(serviceHost), "Port": servicePort, "TargetPort": replicaPort,
-		"CABundle": base64.StdEncoding.EncodeToString(p.pki.serving.PEM),
-	}); err != nil {
+	manifest, err := p.service()
+	if err != nil {
+		return err
+	}
+	if err := p.apply(ctx, manifest, "-f", "-"); err != nil {
 		return err
 	}
 	p.slice.setWanted(true)
@@ -94,18 +104,25 @@ func (p *Plane) available(ctx context.Context) (available bool, message string, 
 	return false, "no condition", err
 }
 
-// apply applies manifests, a template, with kubectl.
-func (p *Plane) apply(ctx context.Context, manifest string, values map[string]any) error {
-	t, err := template.New("").Parse(manifest)
+// service is the manifest of Service, EndpointSlice and APIService.
+func (p *Plane) service() (io.Reader, error) {
+	t, err := template.New("").Parse(serviceManifest)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var in bytes.Buffer
-	if err := t.Execute(&in, values); err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, p.binary("kubectl"), "apply", "--server-side", "-f", "-", "--kubeconfig", p.file("admin.kubeconfig"), "--cache-dir", p.file("kubectl"))
-	cmd.Stdin = &in
+	var out bytes.Buffer
+	err = t.Execute(&out, map[string]any{
+		"ClusterIP": p.net.host(serviceHost), "Port": servicePort, "TargetPort": replicaPort,
+		"CABundle": base64.StdEncoding.EncodeToString(p.pki.serving.PEM),
+	})
+	return &out, err
+}
+
+// apply runs kubectl apply as the admin.
+func (p *Plane) apply(ctx context.Context, stdin io.Reader, args ...string) error {
+	args = append([]string{"apply", "--server-side", "--kubeconfig", p.file("admin.kubeconfig"), "--cache-dir", p.file("kubectl")}, args...)
+	cmd := exec.CommandContext(ctx, p.binary("kubectl"), args...)
+	cmd.Stdin = stdin
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("kubectl apply: %w\n%s", err, out)
 	}
@@ -138,9 +155,16 @@ func (p *Plane) writeSlice(ctx context.Context) error {
 	return err
 }
 
-// repo makes the AtprotoRepo of the PDS's account and waits until it can be read.
+// repo makes the AtprotoRepo of the PDS's account with its credentials, and waits until it can be read.
 func (p *Plane) repo(ctx context.Context) error {
 	a := p.PDS.Accounts[0]
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "default." + RepoName, Namespace: CredentialsNamespace},
+		StringData: map[string]string{"identifier": a.DID, "password": a.Password, "pds": p.Proxy.URL()},
+	}
+	if _, err := p.clients.Core.CoreV1().Secrets(CredentialsNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("credentials: %w", err)
+	}
 	client := p.clients.Infra.SocialwebV1alpha1()
 	if _, err := client.AtprotoRepos().Create(ctx, &v1alpha1.AtprotoRepo{
 		ObjectMeta: metav1.ObjectMeta{Name: RepoName},

@@ -36,7 +36,7 @@ func (p *Plane) replicaFlags(r *Replica) []string {
 		"--kubeconfig=" + p.file("replica.kubeconfig"),
 		"--bind-address=" + p.net.host(replicaHost+r.index), fmt.Sprintf("--secure-port=%d", replicaPort),
 		"--tls-cert-file=" + p.pem("serving.crt"), "--tls-private-key-file=" + p.pem("serving.key"),
-		"--credentials-dir=" + p.file("credentials"), "--plc-url=" + p.PDS.PLCURL,
+		"--credentials-namespace=" + CredentialsNamespace, "--plc-url=" + p.PDS.PLCURL,
 		// Everything is on loopback, and the PDS is the test's own.
 		"--allow-private-addresses", "--pds-look-rate=10",
 	}
