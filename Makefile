@@ -42,14 +42,21 @@ run: build ## Start the dev server: etcd, PDS and API server in one process (ARG
 build: ## Build bin/infra-apiserver
 	$(GO) build -ldflags '$(KUBE_LDFLAGS)' -o bin/infra-apiserver ./cmd/infra-apiserver
 
+# Nothing of this machine is in it: every checkout of a commit makes the same bytes.
+.PHONY: image
+image: ## Build the container image for amd64 and arm64 as an OCI layout: dist/image
+	cd hack/deploy && $(GO) run . image -module $(CURDIR) -out $(CURDIR)/dist/image -ldflags '$(KUBE_LDFLAGS)' \
+	  -version "$$(git describe --tags --always --dirty)" -revision "$$(git rev-parse HEAD)" -created "$$(git log -1 --format=%ct)"
+
 .PHONY: generate
 generate: ## Write all generated code again
 	hack/update-lexicons.sh
 	hack/update-codegen.sh
+	cd hack/deploy && $(GO) run . manifests $(CURDIR)/artifacts/deploy
 
 .PHONY: clean
 clean: ## Remove what was built and the dev server's data; Go's caches stay
-	rm -rf bin hack/bin .infra test/pds/node_modules
+	rm -rf bin dist hack/bin .infra test/pds/node_modules
 
 ##@ Test
 
@@ -98,11 +105,15 @@ verify: ## Everything that needs no running test: formats, sizes, modules, gener
 	hack/verify-lexicons.sh
 	hack/verify-codegen.sh
 	$(GO) vet -tags e2e ./...
+	cd hack/deploy && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) test -count=1 ./...
 	@$(MAKE) --no-print-directory lint
 
 .PHONY: lint
 lint: bin/golangci-lint ## Run golangci-lint (PKGS=./internal/…)
 	bin/golangci-lint run $(PKGS)
+ifeq ($(PKGS),./...)
+	cd hack/deploy && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml
+endif
 
 # Tools are built from source, at the versions that their modules pin.
 
