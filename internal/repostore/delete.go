@@ -109,7 +109,7 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, pr
 	}
 	it := &intent{Op: opDelete, Nonce: s.hub.nonce(), URI: sn.stamp.URI, Base: sn.stamp.CID, BaseRevision: sn.revision}
 	s.hub.step("delete.before-intent")
-	if ok, err := s.takeIntent(ctx, ref, it); err != nil {
+	if ok, err := s.takeIntent(ctx, ref, it, nil); err != nil {
 		return finished, err
 	} else if !ok {
 		return again, nil

@@ -40,7 +40,7 @@ func (s *Store) follow(ctx context.Context, ref objectRef, v view, m *mount, uri
 		s.mapper.FirstSight(obj, Sight{Record: rec.Value, Now: s.hub.clock.Now()})
 	}
 	g := sn.guardFor(uri)
-	g.newIdentity = true
+	g.binds = m
 	err = s.putView(ctx, ref, v, obj, st, g, out)
 	switch {
 	case errors.Is(err, errMoved):

@@ -198,16 +198,18 @@ func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recor
 	if err != nil || detached {
 		return err
 	}
-	if found, err := s.applyDropped(ctx, ref, sn, rec.CID, rev, g); found || err != nil {
-		return err
+	if sn.identity == nil {
+		g.binds = m
 	}
-	g.newIdentity = sn.identity == nil
+	if found, err := s.applyDropped(ctx, ref, sn, rec.CID, rev, g); found || err != nil {
+		return unlessClosing(err)
+	}
 	obj, st, err := s.fresh(ref, uri, sn.identity, rec, rev)
 	if err != nil {
 		return err
 	}
 	if err := s.putView(ctx, ref, view{}, obj, st, g, nil); err != nil {
-		return err
+		return unlessClosing(err)
 	}
 	m.undefer(uri.Key, uri.String())
 	return nil

@@ -63,8 +63,9 @@ func decodeIntent(value []byte, modRevision int64) (*intent, error) {
 }
 
 // takeIntent takes the lock of ref's record. It fails (false) when somebody else
-// holds it or the view is not the one that it was decided on.
-func (s *Store) takeIntent(ctx context.Context, ref objectRef, it *intent) (ok bool, err error) {
+// holds it or the view is not the one that it was decided on. binds, where not nil,
+// is the mount that the object is bound to by it.
+func (s *Store) takeIntent(ctx context.Context, ref objectRef, it *intent, binds *mount) (ok bool, err error) {
 	ctx, span := s.objectSpan(ctx, "intent", ref)
 	defer func() { span.End(kindOf(err)) }()
 	it.Deadline = s.hub.clock.Now().Add(s.hub.intentTerm)
@@ -73,9 +74,17 @@ func (s *Store) takeIntent(ctx context.Context, ref objectRef, it *intent) (ok b
 		return false, fmt.Errorf("encode intent: %w", err)
 	}
 	key := s.keys.intent(ref)
-	resp, err := s.txn(ctx, "intent",
-		[]clientv3.Cmp{absent(key), at(s.keys.view(ref), it.BaseRevision)},
-		[]clientv3.Op{clientv3.OpPut(key, string(value))})
+	cmps := []clientv3.Cmp{absent(key), at(s.keys.view(ref), it.BaseRevision)}
+	if binds != nil {
+		if err := s.hub.accepts(binds); err != nil {
+			return false, err
+		}
+		cmps = append(cmps, s.hub.notClosing(binds))
+	}
+	resp, err := s.txn(ctx, "intent", cmps, []clientv3.Op{clientv3.OpPut(key, string(value))})
+	if err == nil && !resp.Succeeded && binds != nil {
+		err = s.hub.closed(ctx, binds)
+	}
 	if err != nil || !resp.Succeeded {
 		return false, err
 	}

@@ -4,6 +4,8 @@ import (
 	"path"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
@@ -15,6 +17,7 @@ import (
 //	tombstones/<resource>/<workspace>/<name>/<nonce> dropped intents, for a day
 //	detached/<resource>/<workspace>/<did>/<rkey>     records that were unbound or retained
 //	fences/<workspace>/<did>                         the fence of a repository
+//	closing/<workspace>/<name>/<uid>                 AtprotoRepos that are being deleted
 type keyspace struct{ prefix string }
 
 func newKeyspace(prefix string) keyspace { return keyspace{path.Join("/", prefix)} }
@@ -43,6 +46,10 @@ func (k keyspace) detached(resource, ws, did, rkey string) string {
 }
 
 func (k keyspace) fence(ws, did string) string { return k.prefix + "/fences/" + ws + "/" + did }
+
+func (k keyspace) closing(ws, name string, uid types.UID) string {
+	return k.prefix + "/closing/" + ws + "/" + name + "/" + string(uid)
+}
 
 // objectRef names an object of one resource: its workspace, its name and the
 // storage key that both make.

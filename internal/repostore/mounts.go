@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/atproto/events"
 )
@@ -27,6 +29,8 @@ const (
 type MountedRepo struct {
 	// Workspace and Name of the AtprotoRepo.
 	Workspace, Name string
+	// UID of the AtprotoRepo: it tells one that is being deleted from its successor.
+	UID types.UID
 	// Repo reaches the repository.
 	Repo atproto.Repo
 	// Source delivers its events; nil: the barrier alone brings the views up.

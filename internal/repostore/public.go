@@ -41,12 +41,11 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 		return finished, err
 	}
 	s.hub.step(string(w.op) + ".before-intent")
+	var binds *mount
 	if w.op == opCreate {
-		if err := s.hub.accepts(w.ref.workspace, w.mount.Name); err != nil {
-			return finished, err
-		}
+		binds = w.mount
 	}
-	ok, err := s.takeIntent(ctx, w.ref, it)
+	ok, err := s.takeIntent(ctx, w.ref, it, binds)
 	if err != nil {
 		return finished, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // rebuildBatch is how many views one transaction makes: etcd allows 128 compares,
-// and each view takes five.
+// each view takes five, and the repository two.
 const rebuildBatch = 25
 
 // rebuild makes the views of many records at once, from an export: a start with
@@ -87,7 +87,8 @@ func (s *Store) identities(ctx context.Context, m *mount) (map[string]*identity,
 
 // rebuildOnce makes a batch of views, all or none. The fence was not read before
 // the export, so the transaction demands instead that no view, intent or
-// tombstone of these names exists, that the records are not detached, and that no
+// tombstone of these names exists, that the records are not detached, that the
+// AtprotoRepo is not closing, and that no
 // record of the repository was deleted since: the fence is absent, or was last
 // bumped at an older rev.
 func (s *Store) rebuildOnce(ctx context.Context, m *mount, batch []atproto.Key, held map[atproto.Key]atproto.Record, rev string, ids map[string]*identity) (bool, error) {
@@ -126,6 +127,7 @@ func (s *Store) rebuildOnce(ctx context.Context, m *mount, batch []atproto.Key, 
 			ops = append(ops, s.identityOps(ref, stamp{}, st, obj)...)
 		}
 	}
+	cmps = append(cmps, s.hub.notClosing(m))
 	fenced := func(cmp clientv3.Cmp) (bool, error) {
 		resp, err := s.txn(ctx, "rebuild", append(slices.Clone(cmps), cmp), ops)
 		return err == nil && resp.Succeeded, err

@@ -48,8 +48,9 @@ type guard struct {
 	// tombstones, where not 0, is the revision since which no intent of this object
 	// may have been dropped: a put of that intent would not be recognized.
 	tombstones int64
-	// newIdentity demands that no other object has the record.
-	newIdentity bool
+	// binds, where set, is the mount that the object is bound to now: no other object
+	// may have the record, and the AtprotoRepo must not be closing.
+	binds *mount
 }
 
 func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []clientv3.Cmp, ops []clientv3.Op, err error) {
@@ -98,11 +99,11 @@ func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.
 	if err != nil {
 		return err
 	}
-	if uri, ok := parseURI(st.URI); ok && g.newIdentity {
-		if err := s.hub.accepts(ref.workspace, s.mapper.Binding(obj).RepoName); err != nil {
+	if uri, ok := parseURI(st.URI); ok && g.binds != nil {
+		if err := s.hub.accepts(g.binds); err != nil {
 			return err
 		}
-		cmps = append(cmps, absent(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)))
+		cmps = append(cmps, s.hub.notClosing(g.binds), absent(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)))
 	}
 	if !v.there() {
 		// What was dropped before this object is none of its successors'.
@@ -113,6 +114,11 @@ func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.
 	resp, err := s.txn(ctx, "putView", cmps, append(ops, extra...))
 	if err != nil {
 		return err
+	}
+	if !resp.Succeeded && g.binds != nil {
+		if err := s.hub.closed(ctx, g.binds); err != nil {
+			return err
+		}
 	}
 	if !resp.Succeeded {
 		return errMoved
