@@ -25,6 +25,7 @@ type request struct {
 	accept string // "": application/json
 	kind   string // content type; "": application/json
 	body   any    // a string is sent as it is, anything else as JSON
+	header http.Header
 }
 
 // answer is what came back. err is the transport's.
@@ -85,6 +86,9 @@ func (s *server) open(ctx context.Context, t testing.TB, r request) (*http.Respo
 	}
 	if kind == "" {
 		kind = "application/json"
+	}
+	for k, v := range r.header {
+		req.Header[k] = v
 	}
 	req.Header.Set("Accept", accept)
 	if r.body != nil {

@@ -57,6 +57,11 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	shared.dir, shared.tb = dir, &binaryTB{dir: dir}
+	// Spans are exported soon after they end.
+	if err := os.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	defer func() {
 		shared.tb.cleanup()
 		if shared.etcd != nil {
