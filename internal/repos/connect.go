@@ -41,6 +41,12 @@ func routeOf(obj *v1alpha1.AtprotoRepo, a account) route {
 	return r
 }
 
+// sourceError says that the event source that a spec asks for can't be made.
+type sourceError struct{ error }
+
+// Unwrap gives the cause.
+func (e *sourceError) Unwrap() error { return e.error }
+
 // connect makes a connection. It sends nothing.
 func (m *Manager) connect(k key, rt route) (*connection, error) {
 	cfg := atproto.Config{
@@ -67,7 +73,7 @@ func (m *Manager) connect(k key, rt route) (*connection, error) {
 	}
 	source, release, err := m.sources.hold(rt.source)
 	if err != nil {
-		return nil, fmt.Errorf("event source of %s: %w", rt.pds, err)
+		return nil, &sourceError{fmt.Errorf("event source of %s: %w", rt.pds, err)}
 	}
 	return &connection{route: rt, client: client, source: source, release: release}, nil
 }
@@ -78,16 +84,21 @@ func (m *Manager) reach(k key, r *repo, obj *v1alpha1.AtprotoRepo, a account) er
 	rt := routeOf(obj, a)
 	r.mu.Lock()
 	old := r.conn
-	r.mu.Unlock()
 	if old != nil && old.route == rt {
+		r.connectErr = nil
+		r.mu.Unlock()
 		return nil
 	}
+	r.mu.Unlock()
 	conn, err := m.connect(k, rt)
 	if err != nil {
+		r.mu.Lock()
+		r.connectErr = err
+		r.mu.Unlock()
 		return err
 	}
 	r.mu.Lock()
-	r.conn, r.resolved = conn, false
+	r.conn, r.resolved, r.connectErr = conn, false, nil
 	r.authorized, r.authChecked = nil, time.Time{}
 	r.swap, r.swapErr = remembered(obj, rt), nil
 	r.mu.Unlock()

@@ -50,7 +50,7 @@ func NewEventSources(o EventOptions) func(SourceKey) (events.Source, error) {
 				stream.URL = o.Jetstream
 			}
 			if stream.URL == "" {
-				return nil, errors.New("spec.jetstreamURL is empty, and the server has no Jetstream of its own")
+				return nil, errors.New("spec.jetstreamURL is empty, and the server has no Jetstream of its own: give the address, or set spec.eventSource to Firehose or Poll")
 			}
 			stream.URL = httpScheme(stream.URL)
 			return events.NewJetstream(events.JetstreamOptions{Stream: stream})

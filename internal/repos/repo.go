@@ -16,6 +16,9 @@ type repo struct {
 	conn *connection
 	// mount is what the hub was given last; Repo is nil where there is none.
 	mount repostore.MountedRepo
+	// connectErr is why there is no connection as the spec asks for one: conn, if
+	// there is one, is of an earlier spec.
+	connectErr error
 	// resolveErr is why the account isn't known (any more).
 	resolveErr error
 	// handle of the account, as its DID document names it.

@@ -1,6 +1,7 @@
 package repos
 
 import (
+	"errors"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -40,7 +41,7 @@ func (m *Manager) observe(k key, r *repo, obj *v1alpha1.AtprotoRepo) *v1alpha1.A
 	write := obj.Spec.Access == v1alpha1.AccessReadWrite
 	c := conditions{list: &st.Conditions, generation: obj.Generation, now: metav1.NewTime(m.Clock.Now())}
 	reachable := c.reachable(r, state, mounted && obj.Spec.Access != v1alpha1.AccessNone)
-	c.set(v1alpha1.ConditionStreaming, verdictIf(state.Streaming), map[bool]string{true: "Connected", false: "Disconnected"}[state.Streaming], "")
+	c.streaming(r, state)
 	authorized, swap := yes, yes
 	if write {
 		authorized, swap = c.authorized(r, obj), c.swap(r)
@@ -51,6 +52,8 @@ func (m *Manager) observe(k key, r *repo, obj *v1alpha1.AtprotoRepo) *v1alpha1.A
 	switch {
 	case obj.Spec.Access == v1alpha1.AccessNone:
 		c.set(v1alpha1.ConditionReady, no, "AccessWithdrawn", "spec.access is None")
+	case r.connectErr != nil:
+		c.set(v1alpha1.ConditionReady, no, "NotApplied", "the spec can't be applied: "+r.connectErr.Error())
 	case reachable != yes:
 		c.set(v1alpha1.ConditionReady, reachable, "NotReachable", "see condition Reachable")
 	case authorized != yes:
@@ -80,6 +83,8 @@ func (c conditions) set(kind string, v verdict, reason, message string) {
 func (c conditions) reachable(r *repo, state repostore.RepoState, mounted bool) verdict {
 	v, reason, message := yes, "Answering", ""
 	switch {
+	case r.conn == nil && r.connectErr != nil:
+		v, reason = open, "NotConnected"
 	case r.conn == nil && r.resolveErr != nil:
 		v, reason, message = no, "NotResolved", r.resolveErr.Error()
 	case !mounted:
@@ -93,11 +98,22 @@ func (c conditions) reachable(r *repo, state repostore.RepoState, mounted bool) 
 	return v
 }
 
+// streaming tells of the event source that is connected, which is not the one of
+// the spec where that can't be had.
+func (c conditions) streaming(r *repo, state repostore.RepoState) {
+	var source *sourceError
+	if errors.As(r.connectErr, &source) {
+		c.set(v1alpha1.ConditionStreaming, no, "NotConfigured", source.Error())
+		return
+	}
+	c.set(v1alpha1.ConditionStreaming, verdictIf(state.Streaming), map[bool]string{true: "Connected", false: "Disconnected"}[state.Streaming], "")
+}
+
 func (c conditions) authorized(r *repo, obj *v1alpha1.AtprotoRepo) verdict {
 	v, reason, message := yes, "Accepted", ""
 	switch {
 	case obj.Spec.CredentialsRef == nil:
-		v, reason, message = no, "NoCredentials", "spec.credentialsRef is empty"
+		v, reason, message = no, "NoCredentials", "spec.credentialsRef is empty: name the credentials, or set spec.access to Read"
 	case r.authChecked.IsZero():
 		v, reason = open, "NotAsked"
 	case r.authorized != nil:

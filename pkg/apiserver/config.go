@@ -32,6 +32,9 @@ type ExtraConfig struct {
 	Storage Storage
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
+	// HasJetstream tells whether AtprotoRepos of the event source Jetstream may
+	// leave its address out.
+	HasJetstream bool
 }
 
 type completedConfig struct {
@@ -124,7 +127,7 @@ func (c completedConfig) resources() (map[string]rest.Storage, error) {
 		}
 		out[kind.Resource.Resource], out[kind.Resource.Resource+"/status"] = main, status
 	}
-	main, status, err := atprotorepo.NewREST(Scheme, c.generic.RESTOptionsGetter, c.extra.Storage)
+	main, status, err := atprotorepo.NewREST(Scheme, c.generic.RESTOptionsGetter, c.extra.Storage, c.extra.HasJetstream)
 	if err != nil {
 		return nil, fmt.Errorf("atprotorepos: %w", err)
 	}

@@ -111,7 +111,9 @@ func (o *Options) Config() (*Config, error) {
 		return nil, err
 	}
 	storage := newRepoStorage(etcd, config.Prefix, o.Repos, c.ClientConfig, c.TracerProvider)
-	return &Config{GenericConfig: c, ExtraConfig: ExtraConfig{Storage: storage, Workspaces: o.Workspaces}}, nil
+	return &Config{GenericConfig: c, ExtraConfig: ExtraConfig{
+		Storage: storage, Workspaces: o.Workspaces, HasJetstream: o.Repos.Jetstream != "",
+	}}, nil
 }
 
 // NewServer makes the server that the options describe.

@@ -67,7 +67,7 @@ func TestCreate(t *testing.T) {
 		t.Errorf("finalizers %v", o.Finalizers)
 	}
 
-	repos, _ := stores(t, atprotorepo.Kind())
+	repos, _ := stores(t, atprotorepo.Kind(false))
 	r := &socialweb.AtprotoRepo{}
 	repos.CreateStrategy.PrepareForCreate(in(t, "w"), r)
 	repos.CreateStrategy.PrepareForCreate(in(t, "w"), r)

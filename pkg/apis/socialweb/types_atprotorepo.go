@@ -76,11 +76,12 @@ type AtprotoRepoList struct {
 // AtprotoRepoSpec is what is wanted of a repository. One of did and handle is
 // required.
 type AtprotoRepoSpec struct {
-	// did of the account, for example did:plc:ewvi7nxzyoun6zhxrhs64oiz. It can't
-	// change once it is set.
+	// did of the account, a did:plc or did:web, for example
+	// did:plc:ewvi7nxzyoun6zhxrhs64oiz. It can't change once it is set.
 	DID string
 	// handle of the account, for example alice.example.com: resolved once, to
-	// status.did. It can't change while did is empty.
+	// status.did. It can't change while did is empty. Beside a did it is not looked
+	// up.
 	Handle string
 	// pds is the base URL of the account's PDS. Empty: the one that the account's
 	// DID document names.

@@ -2878,14 +2878,14 @@ func schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoSpec(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"did": {
 						SchemaProps: spec.SchemaProps{
-							Description: "did of the account, for example did:plc:ewvi7nxzyoun6zhxrhs64oiz. It can't change once it is set.",
+							Description: "did of the account, a did:plc or did:web, for example did:plc:ewvi7nxzyoun6zhxrhs64oiz. It can't change once it is set.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"handle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "handle of the account, for example alice.example.com: resolved once, to status.did. It can't change while did is empty.",
+							Description: "handle of the account, for example alice.example.com: resolved once, to status.did. It can't change while did is empty. Beside a did it is not looked up.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2930,7 +2930,7 @@ func schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoSpec(ref common.ReferenceCall
 					},
 					"jetstreamURL": {
 						SchemaProps: spec.SchemaProps{
-							Description: "jetstreamURL is the address of the Jetstream server, a wss or ws URL, for the event source Jetstream only. Empty: the server's own setting.",
+							Description: "jetstreamURL is the address of the Jetstream server, a wss or ws URL without a path, for the event source Jetstream only. Empty: the server's own, if it has one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -16,7 +16,7 @@ import (
 )
 
 var kinds = map[string]registry.Kind{
-	"Infra": deployment.Infra(), "EphemeralInfra": deployment.EphemeralInfra(), "AtprotoRepo": atprotorepo.Kind(),
+	"Infra": deployment.Infra(), "EphemeralInfra": deployment.EphemeralInfra(), "AtprotoRepo": atprotorepo.Kind(false),
 }
 
 // filled is an object of the kind with something in every field.

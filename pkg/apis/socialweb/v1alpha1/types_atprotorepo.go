@@ -86,12 +86,13 @@ type AtprotoRepoList struct {
 // AtprotoRepoSpec is what is wanted of a repository. One of did and handle is
 // required.
 type AtprotoRepoSpec struct {
-	// did of the account, for example did:plc:ewvi7nxzyoun6zhxrhs64oiz. It can't
-	// change once it is set.
+	// did of the account, a did:plc or did:web, for example
+	// did:plc:ewvi7nxzyoun6zhxrhs64oiz. It can't change once it is set.
 	// +optional
 	DID string `json:"did,omitempty"`
 	// handle of the account, for example alice.example.com: resolved once, to
-	// status.did. It can't change while did is empty.
+	// status.did. It can't change while did is empty. Beside a did it is not looked
+	// up.
 	// +optional
 	Handle string `json:"handle,omitempty"`
 	// pds is the base URL of the account's PDS. Empty: the one that the account's
@@ -116,8 +117,9 @@ type AtprotoRepoSpec struct {
 	// +optional
 	// +default="Firehose"
 	EventSource EventSourceType `json:"eventSource,omitempty"`
-	// jetstreamURL is the address of the Jetstream server, a wss or ws URL, for the
-	// event source Jetstream only. Empty: the server's own setting.
+	// jetstreamURL is the address of the Jetstream server, a wss or ws URL without a
+	// path, for the event source Jetstream only. Empty: the server's own, if it has
+	// one.
 	// +optional
 	JetstreamURL string `json:"jetstreamURL,omitempty"`
 	// staleReads says what a consistent read answers while the PDS can't be

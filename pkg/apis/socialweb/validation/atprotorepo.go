@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bluesky-social/indigo/atproto/syntax"
@@ -87,6 +88,21 @@ func validateAtprotoRepoSpec(spec *socialweb.AtprotoRepoSpec, path *field.Path) 
 	return errs
 }
 
+// ValidateEventSource checks what only the server knows: without a Jetstream of its
+// own, the event source Jetstream needs an address. old is nil at the creation;
+// what was accepted once stands until it is changed.
+func ValidateEventSource(repo, old *socialweb.AtprotoRepo, serverHasJetstream bool) field.ErrorList {
+	spec := &repo.Spec
+	if serverHasJetstream || spec.EventSource != socialweb.EventSourceJetstream || spec.JetstreamURL != "" {
+		return nil
+	}
+	if old != nil && old.Spec.EventSource == spec.EventSource && old.Spec.JetstreamURL == "" {
+		return nil
+	}
+	return field.ErrorList{field.Required(field.NewPath("spec", "jetstreamURL"),
+		`eventSource is "Jetstream", and this server has no Jetstream of its own (--jetstream-url): give the address, like wss://jetstream.example.com, or choose Firehose or Poll`)}
+}
+
 // validateAccount checks did and handle.
 func validateAccount(spec *socialweb.AtprotoRepoSpec, path *field.Path) field.ErrorList {
 	if spec.DID == "" && spec.Handle == "" {
@@ -94,7 +110,7 @@ func validateAccount(spec *socialweb.AtprotoRepoSpec, path *field.Path) field.Er
 	}
 	var errs field.ErrorList
 	if spec.DID != "" {
-		errs = append(errs, validateDID(spec.DID, path.Child("did"))...)
+		errs = append(errs, validateAccountDID(spec.DID, path.Child("did"))...)
 	}
 	if spec.Handle != "" {
 		handle, err := syntax.ParseHandle(spec.Handle)
@@ -103,6 +119,18 @@ func validateAccount(spec *socialweb.AtprotoRepoSpec, path *field.Path) field.Er
 		}
 	}
 	return errs
+}
+
+// validateAccountDID checks the DID of an account: of atproto's two methods, the
+// only ones whose documents can be found.
+func validateAccountDID(value string, path *field.Path) field.ErrorList {
+	if errs := validateDID(value, path); len(errs) > 0 {
+		return errs
+	}
+	if method := syntax.DID(value).Method(); method != "plc" && method != "web" {
+		return field.ErrorList{field.Invalid(path, shorten(value), fmt.Sprintf("is of the method %s: atproto accounts are of did:plc and did:web", method))}
+	}
+	return nil
 }
 
 // validateAccountUpdate keeps an AtprotoRepo at its account.
@@ -141,8 +169,19 @@ func validateURL(value string, path *field.Path, schemes ...string) field.ErrorL
 		return field.ErrorList{field.Invalid(path, shorten(value), fmt.Sprintf("must be a URL with the scheme %s and a host: write it like %s", strings.Join(schemes, " or "), example))}
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return field.ErrorList{field.Invalid(path, shorten(value), "has a query or fragment: remove it")}
-	case schemes[0] == "https" && strings.Trim(u.Path, "/") != "":
+	case !validPort(u.Port()):
+		return field.ErrorList{field.Invalid(path, shorten(value), "has a port that is none: give 1 to 65535, or leave it out")}
+	case strings.Trim(u.Path, "/") != "":
 		return field.ErrorList{field.Invalid(path, shorten(value), "has a path: give the base URL only, like "+example)}
 	}
 	return nil
+}
+
+// validPort checks the port of a URL; "": the scheme's own.
+func validPort(port string) bool {
+	if port == "" {
+		return true
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
 }

@@ -22,6 +22,8 @@ func TestValidateAtprotoRepoCreate(t *testing.T) {
 		{"did only", func(s *spec) { s.Handle = "" }, "", ""},
 		{"no account", func(s *spec) { s.DID, s.Handle = "", "" }, field.ErrorTypeRequired, "spec.did"},
 		{"did a handle", func(s *spec) { s.DID = "alice.example.com" }, field.ErrorTypeInvalid, "spec.did"},
+		{"did of another method", func(s *spec) { s.DID = "did:key:zQ3shokFTS3brHcDQrn82RUDfCZESWL1ZdCEJwekUDPQiYBme" }, field.ErrorTypeInvalid, "spec.did"},
+		{"did of a host", func(s *spec) { s.DID = "did:web:alice.example.com" }, "", ""},
 		{"handle with @", func(s *spec) { s.Handle = "@alice.example.com" }, field.ErrorTypeInvalid, "spec.handle"},
 		{"handle one word", func(s *spec) { s.Handle = "alice" }, field.ErrorTypeInvalid, "spec.handle"},
 		{"handle that says it is none", func(s *spec) { s.Handle = "handle.invalid" }, field.ErrorTypeInvalid, "spec.handle"},
@@ -31,6 +33,7 @@ func TestValidateAtprotoRepoCreate(t *testing.T) {
 		{"pds a file", func(s *spec) { s.PDS = "file:///etc/passwd" }, field.ErrorTypeInvalid, "spec.pds"},
 		{"pds without a host", func(s *spec) { s.PDS = "https://:443" }, field.ErrorTypeInvalid, "spec.pds"},
 		{"pds with a path", func(s *spec) { s.PDS = "https://pds.example.com/xrpc" }, field.ErrorTypeInvalid, "spec.pds"},
+		{"pds with a port that is none", func(s *spec) { s.PDS = "https://pds.example.com:77777" }, field.ErrorTypeInvalid, "spec.pds"},
 		{"pds with a query", func(s *spec) { s.PDS = "https://pds.example.com?a=b" }, field.ErrorTypeInvalid, "spec.pds"},
 		{"pds with a password", func(s *spec) { s.PDS = "https://alice:hunter2@pds.example.com" }, field.ErrorTypeInvalid, "spec.pds"},
 		{"pds too long", func(s *spec) { s.PDS = "https://" + long(2048) }, field.ErrorTypeTooLong, "spec.pds"},
@@ -45,8 +48,11 @@ func TestValidateAtprotoRepoCreate(t *testing.T) {
 		{"observes only", func(s *spec) { s.Execution = socialweb.ExecutionObserveOnly }, "", ""},
 		{"unknown execution", func(s *spec) { s.Execution = "Always" }, field.ErrorTypeNotSupported, "spec.execution"},
 		{"jetstream", func(s *spec) {
-			s.EventSource, s.JetstreamURL = socialweb.EventSourceJetstream, "wss://jet.example.com/subscribe"
+			s.EventSource, s.JetstreamURL = socialweb.EventSourceJetstream, "wss://jet.example.com:6008/"
 		}, "", ""},
+		{"jetstream with a path", func(s *spec) {
+			s.EventSource, s.JetstreamURL = socialweb.EventSourceJetstream, "wss://jet.example.com/subscribe"
+		}, field.ErrorTypeInvalid, "spec.jetstreamURL"},
 		{"jetstream of the server", func(s *spec) { s.EventSource = socialweb.EventSourceJetstream }, "", ""},
 		{"jetstream over https", func(s *spec) {
 			s.EventSource, s.JetstreamURL = socialweb.EventSourceJetstream, "https://jet.example.com"

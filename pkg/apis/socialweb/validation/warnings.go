@@ -2,6 +2,8 @@ package validation
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 	"strings"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
@@ -27,4 +29,34 @@ func EphemeralInfraUpdateWarnings(infra, old *socialweb.EphemeralInfra) []string
 		warnings = append(warnings, fmt.Sprintf("spec.ttlSeconds: the deadline was fixed at %s when the object was first seen and doesn't move", old.Status.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z")))
 	}
 	return warnings
+}
+
+// AtprotoRepoWarnings are what a client should hear about an AtprotoRepo that is
+// valid, and serves less than it may seem to.
+func AtprotoRepoWarnings(spec *socialweb.AtprotoRepoSpec) []string {
+	var warnings []string
+	switch {
+	case spec.Access == socialweb.AccessReadWrite && spec.CredentialsRef == nil:
+		warnings = append(warnings, "spec.credentialsRef: is empty, so the repository can be read only: name the credentials, or set spec.access to Read")
+	case spec.Default && spec.Access != socialweb.AccessReadWrite:
+		warnings = append(warnings, fmt.Sprintf("spec.access: is %s, so objects that name no repository can't be created while this one is the default: set it to ReadWrite, or spec.default to false", spec.Access))
+	}
+	if spec.Execution == socialweb.ExecutionFollow && spec.Access == socialweb.AccessNone {
+		warnings = append(warnings, "spec.execution: is Follow, and with spec.access None there is nothing to follow")
+	}
+	if spec.CredentialsRef != nil && spec.Access == socialweb.AccessReadWrite && inTheClear(spec.PDS) {
+		warnings = append(warnings, "spec.pds: is an http URL, so the password crosses the network in the clear: use https")
+	}
+	return warnings
+}
+
+// inTheClear tells whether what is sent to a PDS crosses a network unencrypted.
+func inTheClear(pds string) bool {
+	u, err := url.Parse(pds)
+	if err != nil || u.Scheme != "http" {
+		return false
+	}
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	return host != "localhost" && !strings.HasSuffix(host, ".localhost") && (ip == nil || !ip.IsLoopback())
 }

@@ -11,8 +11,9 @@ import (
 	"socialweb.computer/infra-apiserver/pkg/registry"
 )
 
-// Kind is AtprotoRepo.
-func Kind() registry.Kind {
+// Kind is AtprotoRepo. serverHasJetstream tells whether the server has a Jetstream
+// for those that name none.
+func Kind(serverHasJetstream bool) registry.Kind {
 	return registry.Kind{
 		Resource:   socialweb.Resource("atprotorepos"),
 		Singular:   socialweb.Resource("atprotorepo"),
@@ -29,12 +30,17 @@ func Kind() registry.Kind {
 				repo(from).Status.DeepCopyInto(&repo(to).Status)
 			}
 		},
-		Validate: func(o runtime.Object) field.ErrorList { return validation.ValidateAtprotoRepoCreate(repo(o)) },
+		Validate: func(o runtime.Object) field.ErrorList {
+			return append(validation.ValidateAtprotoRepoCreate(repo(o)), validation.ValidateEventSource(repo(o), nil, serverHasJetstream)...)
+		},
 		ValidateUpdate: func(o, old runtime.Object) field.ErrorList {
-			return validation.ValidateAtprotoRepoUpdate(repo(o), repo(old))
+			return append(validation.ValidateAtprotoRepoUpdate(repo(o), repo(old)), validation.ValidateEventSource(repo(o), repo(old), serverHasJetstream)...)
 		},
 		ValidateStatusUpdate: func(o, old runtime.Object) field.ErrorList {
 			return validation.ValidateAtprotoRepoStatusUpdate(repo(o), repo(old))
+		},
+		Warnings: func(o, _ runtime.Object) []string {
+			return validation.AtprotoRepoWarnings(&repo(o).Spec)
 		},
 		Finalizers: []string{socialweb.FinalizerInUse},
 		Columns:    columns,

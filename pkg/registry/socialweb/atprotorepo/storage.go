@@ -32,9 +32,10 @@ type REST struct {
 
 var _ rest.StandardStorage = (*REST)(nil)
 
-// NewREST makes the main resource and the status subresource.
-func NewREST(typer runtime.ObjectTyper, options generic.RESTOptionsGetter, locker Locker) (*REST, *registry.StatusREST, error) {
-	main, status, err := registry.NewREST(Kind(), typer, options)
+// NewREST makes the main resource and the status subresource. serverHasJetstream is
+// as in [Kind].
+func NewREST(typer runtime.ObjectTyper, options generic.RESTOptionsGetter, locker Locker, serverHasJetstream bool) (*REST, *registry.StatusREST, error) {
+	main, status, err := registry.NewREST(Kind(serverHasJetstream), typer, options)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,11 +12,12 @@ import (
 // AtprotoRepoSpec is what is wanted of a repository. One of did and handle is
 // required.
 type AtprotoRepoSpecApplyConfiguration struct {
-	// did of the account, for example did:plc:ewvi7nxzyoun6zhxrhs64oiz. It can't
-	// change once it is set.
+	// did of the account, a did:plc or did:web, for example
+	// did:plc:ewvi7nxzyoun6zhxrhs64oiz. It can't change once it is set.
 	DID *string `json:"did,omitempty"`
 	// handle of the account, for example alice.example.com: resolved once, to
-	// status.did. It can't change while did is empty.
+	// status.did. It can't change while did is empty. Beside a did it is not looked
+	// up.
 	Handle *string `json:"handle,omitempty"`
 	// pds is the base URL of the account's PDS. Empty: the one that the account's
 	// DID document names.
@@ -33,8 +34,9 @@ type AtprotoRepoSpecApplyConfiguration struct {
 	// eventSource says where changes are learnt from: Firehose (the default),
 	// Jetstream or Poll.
 	EventSource *socialwebv1alpha1.EventSourceType `json:"eventSource,omitempty"`
-	// jetstreamURL is the address of the Jetstream server, a wss or ws URL, for the
-	// event source Jetstream only. Empty: the server's own setting.
+	// jetstreamURL is the address of the Jetstream server, a wss or ws URL without a
+	// path, for the event source Jetstream only. Empty: the server's own, if it has
+	// one.
 	JetstreamURL *string `json:"jetstreamURL,omitempty"`
 	// staleReads says what a consistent read answers while the PDS can't be
 	// reached: Deny (the default) answers 503, Allow answers what was known last,
