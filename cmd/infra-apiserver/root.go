@@ -18,7 +18,7 @@ func newRoot(ctx context.Context) *cobra.Command {
 		SilenceUsage: true,
 	}
 	root.SetContext(ctx)
-	root.AddCommand(newServe(), newDev())
+	root.AddCommand(newServe(), newDev(), newEtcdCertificates())
 	return root
 }
 
