@@ -123,7 +123,7 @@ func (m *Manager) mountWith(k key, r *repo, obj *v1alpha1.AtprotoRepo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	want := repostore.MountedRepo{
-		Workspace: k.workspace, Name: k.name, Repo: r.conn.client, Source: r.conn.source,
+		Workspace: k.workspace, Name: k.name, UID: obj.UID, Repo: r.conn.client, Source: r.conn.source,
 		Default: obj.Spec.Default, Access: r.granted(&obj.Spec),
 		StaleReads: obj.Spec.StaleReads == v1alpha1.StaleReadsAllow,
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -39,6 +40,7 @@ type Hub interface {
 	ExpectDefault(workspace, name string, expected bool)
 	SetMountsLoaded()
 	RepoState(workspace, name string) (repostore.RepoState, bool)
+	CloseRepo(ctx context.Context, workspace, name string, uid types.UID) error
 	Writing(ctx context.Context, workspace, did string) (bool, error)
 }
 

@@ -34,8 +34,6 @@ type repo struct {
 	// swap tells whether the PDS of conn honours swapRecord.
 	swap    verdict
 	swapErr error
-	// unused tells that nothing used the repository when its users were counted last.
-	unused bool
 	// wrote is when the status was written last.
 	wrote time.Time
 }
@@ -59,14 +57,6 @@ func (r *repo) granted(spec *v1alpha1.AtprotoRepoSpec) repostore.Access {
 	default:
 		return repostore.AccessRead
 	}
-}
-
-// setUnused returns what it was before.
-func (r *repo) setUnused(to bool) (was bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	was, r.unused = r.unused, to
-	return was
 }
 
 func (r *repo) statusWritten(at time.Time) {

@@ -20,9 +20,7 @@ const (
 	usersShown = 10
 )
 
-// terminate lets a deleted AtprotoRepo go when nothing uses it. Every replica stops
-// binding to it as soon as it sees the deletion. One may see it later than this one,
-// so that nothing must be found twice, some time apart.
+// terminate lets a deleted AtprotoRepo go when nothing uses it.
 func (m *Manager) terminate(ctx context.Context, k key, r *repo, obj *v1alpha1.AtprotoRepo) (time.Duration, error) {
 	if r.conn != nil {
 		m.mountWith(k, r, obj)
@@ -34,7 +32,12 @@ func (m *Manager) terminate(ctx context.Context, k key, r *repo, obj *v1alpha1.A
 	if err != nil {
 		return 0, err
 	}
-	// In this order: what a write in flight makes is there when it has ended.
+	// In this order: once it is closed, no replica begins to bind to it, whatever it
+	// has seen of the deletion; and what a write in flight makes is there when it has
+	// ended.
+	if err := m.Hub.CloseRepo(ctx, k.workspace, k.name, obj.UID); err != nil {
+		return 0, err
+	}
 	writing, err := m.Hub.Writing(ctx, k.workspace, didOf(r, obj))
 	if err != nil {
 		return 0, err
@@ -44,10 +47,9 @@ func (m *Manager) terminate(ctx context.Context, k key, r *repo, obj *v1alpha1.A
 		return 0, err
 	}
 	if len(users) > 0 {
-		r.setUnused(false)
 		return useEvery, m.writeInUse(ctx, client, k, r, obj, users)
 	}
-	if second := r.setUnused(!writing); !second || writing {
+	if writing {
 		return useEvery, nil
 	}
 	changed := obj.DeepCopy()
