@@ -145,6 +145,7 @@ func serverArgs() []string {
 		"--etcd-keyfile=" + etcdDir + "/tls.key",
 		"--credentials-namespace=" + CredentialsNamespace,
 		"--profiling=false",
+		"--shutdown-delay-duration=" + shutdownDelay.String(),
 		"--serving-cert-secret=" + Namespace + "/" + ServingSecret,
 		"--serving-cert-apiservice=" + APIServiceName,
 		"--tls-cert-file=" + servingDir + "/tls.crt",
