@@ -48,6 +48,10 @@ image: ## Build the container image for amd64 and arm64 as an OCI layout: dist/i
 	cd hack/deploy && $(GO) run . image -module $(CURDIR) -out $(CURDIR)/dist/image -ldflags '$(KUBE_LDFLAGS)' \
 	  -version "$$(git describe --tags --always --dirty)" -revision "$$(git rev-parse HEAD)" -created "$$(git log -1 --format=%ct)"
 
+.PHONY: push
+push: ## Push dist/image to a registry, as docker or podman would (IMAGE=registry/name:tag)
+	cd hack/deploy && $(GO) run . push $(CURDIR)/dist/image $(IMAGE)
+
 .PHONY: generate
 generate: ## Write all generated code again
 	hack/update-lexicons.sh
