@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func (p *Plane) Infra(t testing.TB, change ...func(*v1alpha1.Infra)) string {
 		f(o)
 	}
 	if _, err := p.clients.Infra.SocialwebV1alpha1().Infras().Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+		t.Fatal(Explain(err))
 	}
 	t.Cleanup(func() { p.RemoveInfra(t, o.Name) })
 	return o.Name
@@ -79,4 +80,17 @@ func (p *Plane) Available(t testing.TB, want bool) {
 		}
 		return err
 	})
+}
+
+// Explain is an error with what the server said about its causes: what comes from
+// the aggregator itself is no Status, and client-go hides its text there.
+func Explain(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return err
+	}
+	for _, c := range status.Status().Details.Causes {
+		err = fmt.Errorf("%w: %s %s", err, c.Type, c.Message)
+	}
+	return err
 }

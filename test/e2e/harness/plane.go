@@ -33,19 +33,20 @@ type Plane struct {
 	// Repo is the account's repository, past the server and the proxy.
 	Repo *atproto.Client
 
-	options Options
-	dir     string
-	root    string // of the module
-	net     network
-	pki     *pki
-	admin   Pair
-	clients *Clients
-	slice   slice
-	spawner *spawner
-	started []*Process
-	mu      sync.Mutex // guards started
-	loops   sync.WaitGroup
-	end     context.CancelFunc // of loops
+	options    Options
+	dir        string
+	root       string // of the module
+	net        network
+	pki        *pki
+	admin      Pair
+	frontProxy Pair // kube-apiserver's, for calls to us
+	clients    *Clients
+	slice      slice
+	spawner    *spawner
+	started    []*Process
+	mu         sync.Mutex // guards started
+	loops      sync.WaitGroup
+	end        context.CancelFunc // of loops
 }
 
 // Start starts a plane. What it started before an error has ended when it returns.
@@ -131,7 +132,7 @@ func (p *Plane) prepare() error {
 
 // identities makes the kubeconfigs, and the admin's clients.
 func (p *Plane) identities() error {
-	for name, user := range map[string]*Pair{"admin": &p.admin, "kcm": {}} {
+	for name, user := range map[string]*Pair{"admin": &p.admin, "front-proxy": &p.frontProxy, "kcm": {}} {
 		var err error
 		if user.Cert, err = os.ReadFile(p.pem(name + ".crt")); err != nil {
 			return err

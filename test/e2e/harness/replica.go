@@ -114,12 +114,42 @@ func (r *Replica) start(ctx context.Context, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	return p.await(ctx, func(context.Context) error {
-		if r.plane.Balancer.isReady(r.Addr) {
-			return nil
+	return p.await(ctx, func(ctx context.Context) error {
+		if !r.plane.Balancer.isReady(r.Addr) {
+			return getOK(ctx, r.probe, "https://"+r.Addr+"/readyz?verbose")
 		}
-		return getOK(ctx, r.probe, "https://"+r.Addr+"/readyz?verbose")
+		return r.knows(ctx)
 	})
+}
+
+// knows says whether it takes the cluster's users, and those that the aggregator
+// names, for who they are.
+func (r *Replica) knows(ctx context.Context) error {
+	aggregator := r.Direct(r.plane.config(r.plane.frontProxy))
+	aggregator.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return asAdmin{next}
+	})
+	for _, c := range []*rest.Config{r.Direct(r.plane.Config()), aggregator} {
+		client, err := rest.HTTPClientFor(c)
+		if err != nil {
+			return err
+		}
+		if err := getOK(ctx, client, c.Host+"/apis/socialweb.computer/v1alpha1"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asAdmin adds the headers by which the aggregator names a user.
+type asAdmin struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (a asAdmin) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Remote-User", "admin")
+	r.Header.Set("X-Remote-Group", "system:masters")
+	return a.next.RoundTrip(r)
 }
 
 func (r *Replica) stop() error {
