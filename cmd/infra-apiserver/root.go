@@ -18,13 +18,14 @@ func newRoot(ctx context.Context) *cobra.Command {
 		SilenceUsage: true,
 	}
 	root.SetContext(ctx)
-	root.AddCommand(newServe(), newDev(), newEtcdCertificates())
+	root.AddCommand(newServe(), newPreflight(), newDev(), newEtcdCertificates())
 	return root
 }
 
 // newServe is the aggregated API server.
 func newServe() *cobra.Command {
 	o := apiserver.NewOptions()
+	o.Shutdown = apiserver.GracefulShutdown()
 	cmd := &cobra.Command{
 		Use:               "serve",
 		Short:             "Serve as an aggregated API server of a cluster",

@@ -42,6 +42,29 @@ type Told string
 // Error implements error.
 func (t Told) Error() string { return string(t) }
 
+// Because is an error of which everybody may read t, and the log has the cause too.
+func (t Told) Because(cause error) error { return toldBecause{t, cause} }
+
+type toldBecause struct {
+	told  Told
+	cause error
+}
+
+// Error implements error.
+func (e toldBecause) Error() string { return e.told.Error() + ": " + e.cause.Error() }
+
+// Unwrap is the cause.
+func (e toldBecause) Unwrap() error { return e.cause }
+
+// As finds what may be told.
+func (e toldBecause) As(target any) bool {
+	t, ok := target.(*Told)
+	if ok {
+		*t = e.told
+	}
+	return ok
+}
+
 // Gate is shut until all needs are met.
 type Gate struct {
 	clock clock.Clock

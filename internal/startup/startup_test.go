@@ -77,7 +77,7 @@ func (w *waiting) ask(t *testing.T, path string) (int, string) {
 func TestGate(t *testing.T) {
 	var first, second atomic.Pointer[error]
 	set := func(p *atomic.Pointer[error], err error) { p.Store(&err) }
-	set(&first, errors.New("dial tcp 10.0.0.1: refused"))
+	set(&first, fmt.Errorf("look: %w", Told("it can't be reached").Because(errors.New("dial tcp 10.0.0.1: refused"))))
 	set(&second, errors.Join(Told("lacks this"), Told("lacks that")))
 	get := func(p *atomic.Pointer[error]) func(context.Context) error {
 		return func(context.Context) error { return *p.Load() }
@@ -85,7 +85,7 @@ func TestGate(t *testing.T) {
 	w := wait(t, Need{"etcd", get(&first)}, Need{"rights", get(&second)})
 	w.round(t, 0)
 	code, body := w.ask(t, "/readyz")
-	want := "[-]etcd failed: not there yet, the log says why\n[-]rights failed: lacks this; lacks that\nreadyz check failed\n\n"
+	want := "[-]etcd failed: it can't be reached\n[-]rights failed: lacks this; lacks that\nreadyz check failed\n\n"
 	if code != http.StatusInternalServerError || body != want {
 		t.Errorf("readyz: %d %q", code, body)
 	}
@@ -97,6 +97,12 @@ func TestGate(t *testing.T) {
 		if !strings.Contains(body, want) || strings.Contains(body, "10.0.0.1") {
 			t.Errorf("%s: %d %q", path, code, body)
 		}
+	}
+	set(&first, errors.New("dial tcp 10.0.0.1: refused"))
+	w.round(t, longestPause)
+	w.round(t, 0)
+	if _, body := w.ask(t, "/readyz"); !strings.Contains(body, "[-]etcd failed: not there yet, the log says why") {
+		t.Errorf("readyz: %q", body)
 	}
 	set(&first, nil)
 	w.round(t, longestPause)

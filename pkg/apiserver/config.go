@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -49,9 +51,6 @@ type CompletedConfig struct{ *completedConfig }
 type Server struct {
 	GenericAPIServer *genericapiserver.GenericAPIServer
 	storage          Storage
-	// storageBegun and storageDone are closed when the storage's own work begins
-	// and has ended. It never begins where the server could not listen.
-	storageBegun, storageDone <-chan struct{}
 }
 
 // Run serves until ctx ends, then drains, ends the storage and returns.
@@ -60,14 +59,17 @@ func (s *Server) Run(ctx context.Context) error {
 		defer metrics.AddCertificate(certificateEnd(serving.Cert))()
 	}
 	err := s.GenericAPIServer.PrepareRun().RunWithContext(ctx)
+	return errors.Join(err, s.storage.Close())
+}
+
+// awaitEnd waits for the end of the storage's own work, if that began: it never does
+// where the server could not listen.
+func awaitEnd(begun, done <-chan struct{}) {
 	select {
-	case <-s.storageBegun:
-		if ctx.Err() != nil {
-			<-s.storageDone
-		}
+	case <-begun:
+		<-done
 	default:
 	}
-	return errors.Join(err, s.storage.Close())
 }
 
 // Complete fills in what wasn't set. It changes the receiver.
@@ -76,6 +78,8 @@ func (c *Config) Complete() CompletedConfig {
 	c.GenericConfig.RESTOptionsGetter = optionsGetter{c.GenericConfig.RESTOptionsGetter, storage}
 	c.GenericConfig.AddHealthChecks(checker{"ingest", storage.Healthz})
 	c.GenericConfig.AddReadyzChecks(checker{"repositories", storage.Ready})
+	// A restart doesn't bring etcd back.
+	c.GenericConfig.LivezChecks = slices.DeleteFunc(c.GenericConfig.LivezChecks, func(h healthz.HealthChecker) bool { return h.Name() == "etcd" })
 
 	c.GenericConfig.Authorization.Authorizer = doorAuthorizer{c.GenericConfig.Authorization.Authorizer, c.ExtraConfig.Workspaces}
 	build := c.GenericConfig.BuildHandlerChainFunc
@@ -96,13 +100,16 @@ func (c completedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
+	begun, done := make(chan struct{}), make(chan struct{})
+	// Before the resources' own, which comes with them: what the storage still does
+	// at the end, as a put, needs the resources.
+	s.RegisterDestroyFunc(func() { awaitEnd(begun, done) })
 	group := genericapiserver.NewDefaultAPIGroupInfo(socialweb.GroupName, Scheme, metav1.ParameterCodec, Codecs)
 	group.NegotiatedSerializer = textCodecs{Codecs}
 	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = resources
 	if err := s.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
-	begun, done := make(chan struct{}), make(chan struct{})
 	if err := s.AddPostStartHook("storage", func(hook genericapiserver.PostStartHookContext) error {
 		close(begun)
 		go func() {
@@ -113,8 +120,7 @@ func (c completedConfig) New() (*Server, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
-	server := &Server{GenericAPIServer: s, storage: c.extra.Storage, storageBegun: begun, storageDone: done}
-	return server, nil
+	return &Server{GenericAPIServer: s, storage: c.extra.Storage}, nil
 }
 
 // resources are what the group serves, by name.

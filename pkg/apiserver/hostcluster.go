@@ -1,0 +1,116 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"socialweb.computer/infra-apiserver/internal/preflight"
+	"socialweb.computer/infra-apiserver/internal/startup"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// hostCluster is how to reach the cluster that the server belongs to; nil where it
+// belongs to none.
+func (o *Options) hostCluster() (*restclient.Config, error) {
+	r := o.Recommended
+	if r.CoreAPI == nil {
+		return nil, nil
+	}
+	file := r.CoreAPI.CoreAPIKubeconfigPath
+	if file == "" {
+		c, err := restclient.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("host cluster: %w", err)
+		}
+		return c, nil
+	}
+	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("host cluster: %s: %w", file, err)
+	}
+	return c, nil
+}
+
+// preflight is what has to be looked at in the host cluster, as these options need
+// it.
+func (o *Options) preflight(host *restclient.Config) preflight.Config {
+	r := o.Recommended
+	auth := r.Authentication
+	return preflight.Config{
+		Client:     host,
+		APIService: o.Serving.APIService, Group: socialweb.GroupName, Version: v1alpha1.SchemeGroupVersion.Version,
+		AuthenticationLookup: auth != nil && !auth.SkipInClusterLookup && (auth.ClientCert.ClientCA == "" || auth.RequestHeader.ClientCAFile == ""),
+		AuthDelegation:       auth != nil || r.Authorization != nil,
+		Admission:            r.Admission != nil,
+		PriorityAndFairness:  r.Features != nil && r.Features.EnablePriorityAndFairness,
+		ServingSecret:        o.Serving.secret(),
+		PatchAPIService:      o.Serving.APIService != "" && o.Serving.Secret != "",
+		CredentialsNamespace: o.Repos.CredentialsNamespace,
+	}
+}
+
+// Preflight looks whether the host cluster has what the server needs. user, where
+// not "", is whose rights are looked at, with the groups.
+func (o *Options) Preflight(ctx context.Context, user string, groups []string) (*preflight.Report, error) {
+	o.Complete()
+	host, err := o.hostCluster()
+	if err != nil {
+		return nil, err
+	}
+	if host == nil {
+		return nil, errors.New("the options name no host cluster")
+	}
+	c := o.preflight(host)
+	c.As = restclient.ImpersonationConfig{UserName: user, Groups: groups}
+	return preflight.Run(ctx, c)
+}
+
+// needsOfHost returns nil once the host cluster is there and has all that the
+// server needs. It then leaves out what the host can't do.
+func (o *Options) needsOfHost(ctx context.Context, host *restclient.Config) error {
+	report, err := preflight.Run(ctx, o.preflight(host))
+	switch {
+	case preflight.Unauthorized(err):
+		return startup.Told("kube-apiserver doesn't accept our credentials").Because(err)
+	case err != nil:
+		return startup.Told("kube-apiserver can't be asked yet").Because(err)
+	}
+	var errs []error
+	for _, f := range report.Findings {
+		errs = append(errs, startup.Told(f.String()))
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, f := range report.Warnings {
+		klog.FromContext(ctx).Info("Something else in the cluster suffers", "fault", f.Fault, "remedy", f.Remedy)
+	}
+	o.fit(ctx, report.Host)
+	return nil
+}
+
+// fit turns off what would wait for ever for an API that the host cluster lacks.
+func (o *Options) fit(ctx context.Context, host preflight.Host) {
+	r := o.Recommended
+	if r.Admission != nil {
+		for _, plugin := range host.LackingPlugins() {
+			if slices.Contains(r.Admission.EnablePlugins, plugin) || slices.Contains(r.Admission.DisablePlugins, plugin) {
+				continue
+			}
+			klog.FromContext(ctx).Info("Admission plug-in turned off: the host cluster lacks its API", "plugin", plugin)
+			r.Admission.DisablePlugins = append(r.Admission.DisablePlugins, plugin)
+		}
+	}
+	if r.Features != nil && r.Features.EnablePriorityAndFairness && !host.FlowControl {
+		klog.FromContext(ctx).Info("Priority and fairness turned off: the host cluster lacks its API; the number of requests in flight is limited instead")
+		r.Features.EnablePriorityAndFairness = false
+	}
+}
