@@ -70,6 +70,7 @@ clean: ## Remove what was built and the dev server's data; Go's caches stay
 test: bin/kubectl $(REFERENCE_PDS) ## Run every test, and each fuzz target for a moment (PKGS=…, ARGS="-run …")
 	$(GO) test -p 2 -timeout 25m $(ARGS) $(PKGS)
 ifeq ($(PKGS),./...)
+	@$(MAKE) --no-print-directory verify-monitoring
 	hack/fuzz.sh $(FUZZTIME)
 endif
 
@@ -118,6 +119,10 @@ lint: bin/golangci-lint ## Run golangci-lint (PKGS=./internal/…)
 ifeq ($(PKGS),./...)
 	cd hack/deploy && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml
 endif
+
+.PHONY: verify-monitoring
+verify-monitoring: ## Test the alert rules, and check them and the dashboard against the metrics that there are
+	cd hack/monitoring && $(GO) test ./...
 
 # Tools are built from source, at the versions that their modules pin.
 

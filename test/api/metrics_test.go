@@ -32,7 +32,13 @@ func exercised(t *testing.T) *env {
 	e := newEnv(t, a, func(r *v1alpha1.AtprotoRepo) { r.Spec.EventSource = v1alpha1.EventSourcePoll })
 	e.createSettled(t, newInfra("a", "by the API"))
 	e.setPhase(t, "a", v1alpha1.PhaseDeployed)
-	waitFor(t, "published status", func() error { return contains(a.raw(t, "a"), "deployed") })
+	waitFor(t, "published status", func() error {
+		_, cid := a.get(t, "a")
+		if i, err := e.cached(t.Context(), "a"); err != nil || i.Status.Record.CID != cid {
+			return fmt.Errorf("record %s, object %+v, %w", cid, i.Status.Record, err)
+		}
+		return contains(a.raw(t, "a"), "deployed")
+	})
 	e.account.put(t, "a", infraRecord("by the PDS")) // nobody tells the server
 	e.must(t, request{method: http.MethodPatch, path: infras + "/a", kind: mergePatch, body: `{"spec":{"description":"again"}}`})
 	e.account.put(t, "bad", record{"$type": infraCollection, "contracts": "none"})
