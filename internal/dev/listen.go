@@ -17,12 +17,14 @@ func listen(ctx context.Context, port int, flag string) (net.Listener, error) {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, portTaken(port, flag)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("%s %d: this user may not listen on it: choose a port from 1024 on (0: any free one)", flag, port)
 	case err != nil:
-		return nil, fmt.Errorf("port %d: %w", port, err)
+		return nil, fmt.Errorf("%s %d: %w", flag, port, err)
 	}
 	return l, nil
 }
 
 func portTaken(port int, flag string) error {
-	return fmt.Errorf("port %d of 127.0.0.1 is taken: end what uses it, or choose another with %s (0: any free one)", port, flag)
+	return fmt.Errorf("%s %d: the port is taken on 127.0.0.1: end what uses it, or choose another (0: any free one)", flag, port)
 }

@@ -1,8 +1,6 @@
 package dev
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -79,27 +77,4 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Identifier, "identifier", o.Identifier, "Handle or DID of the account at --pds.")
 	fs.StringVar(&o.PasswordFile, "password-file", o.PasswordFile, "File with the password, or an app password, of the account at --pds.")
 	fs.StringVar(&o.PLC, "plc-url", o.PLC, "The did:plc directory of the account at --pds. Empty: https://plc.directory, or the PDS's own word where it is on loopback.")
-}
-
-// Validate tells everything that is wrong with the options.
-func (o *Options) Validate() error {
-	var errs []error
-	if o.DataDir == "" {
-		errs = append(errs, errors.New("--data-dir must not be empty"))
-	}
-	for flag, port := range map[string]int{"--secure-port": o.Port, "--pds-port": o.PDSPort} {
-		if port < 0 || port > 65535 {
-			errs = append(errs, fmt.Errorf("%s %d is not a port", flag, port))
-		}
-	}
-	given := 0
-	for _, s := range []string{o.PDS, o.Identifier, o.PasswordFile} {
-		if s != "" {
-			given++
-		}
-	}
-	if given != 0 && given != 3 {
-		errs = append(errs, errors.New("--pds, --identifier and --password-file go together"))
-	}
-	return errors.Join(errs...)
 }

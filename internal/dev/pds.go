@@ -76,9 +76,9 @@ func openPDS(ctx context.Context, o *Options) (*pds, error) {
 // loginPDS logs in to somebody's PDS. A PDS that can't be reached is no reason
 // not to start, if an earlier start learnt whose account it is.
 func loginPDS(ctx context.Context, o *Options) (*pds, error) {
-	password, err := os.ReadFile(o.PasswordFile)
+	password, err := readPassword(o.PasswordFile)
 	if err != nil {
-		return nil, fmt.Errorf("--password-file: %w", err)
+		return nil, err
 	}
 	host, err := atproto.NormalizeHost(o.PDS)
 	if err != nil {
@@ -86,7 +86,7 @@ func loginPDS(ctx context.Context, o *Options) (*pds, error) {
 	}
 	p := &pds{
 		PDSInfo: PDSInfo{URL: host, Handle: handleIn(o.Identifier), PasswordFile: absolute(o.PasswordFile)},
-		creds:   atproto.Credentials{Identifier: o.Identifier, Password: strings.TrimSpace(string(password))},
+		creds:   atproto.Credentials{Identifier: o.Identifier, Password: password},
 		plc:     o.PLC,
 		close:   func() error { return nil },
 	}

@@ -32,6 +32,16 @@ func Run(ctx context.Context, o *Options) (err error) {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // the server has closed it in most cases
+	if o.PDS == "" {
+		// The embedded PDS listens itself, later; etcd need not start for nothing.
+		free, err := listen(ctx, o.PDSPort, "--pds-port")
+		if err != nil {
+			return err
+		}
+		if err := free.Close(); err != nil {
+			return fmt.Errorf("--pds-port %d: %w", o.PDSPort, err)
+		}
+	}
 
 	var etcd *Etcd
 	if err := steps.Do(ctx, "etcd", func(ctx context.Context) (string, error) {

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -13,7 +14,6 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	basecompatibility "k8s.io/component-base/compatibility"
 
-	"socialweb.computer/infra-apiserver/internal/servingcert"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
@@ -31,10 +31,6 @@ type Options struct {
 	Repos *RepoOptions
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
-	// Serving says where the serving certificate is kept.
-	Serving *ServingOptions
-	// Shutdown says how the server ends. The zero value: at once.
-	Shutdown ShutdownOptions
 	// AlternateDNS names, beside localhost, that a self-signed certificate is
 	// for, where no certificate is given.
 	AlternateDNS []string
@@ -43,7 +39,6 @@ type Options struct {
 	Modify func(*genericapiserver.RecommendedConfig) error
 
 	components basecompatibility.ComponentGlobalsRegistry
-	rotator    *servingcert.Rotator // keeps the serving certificate; nil: nobody does
 }
 
 // NewOptions returns the defaults.
@@ -51,7 +46,6 @@ func NewOptions() *Options {
 	o := &Options{
 		Recommended: genericoptions.NewRecommendedOptions(EtcdPrefix, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
 		Repos:       &RepoOptions{},
-		Serving:     &ServingOptions{Service: defaultServingService, ClusterDomain: "cluster.local"},
 		components:  registerComponents(),
 	}
 	o.Recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: socialweb.GroupName})
@@ -63,8 +57,6 @@ func NewOptions() *Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Recommended.AddFlags(fs)
 	o.Repos.AddFlags(fs)
-	o.Serving.AddFlags(fs)
-	o.Shutdown.AddFlags(fs)
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces,
 		"Serve /clusters/<workspace>/apis/… too, to everybody whom the server authorizes. Off: the default workspace at /apis/… alone.")
 	o.components.AddFlags(fs)
@@ -81,7 +73,6 @@ func (o *Options) Complete() {
 	if r.CoreAPI == nil {
 		return
 	}
-	o.Serving.complete(o.certificateFiles())
 	if r.Authentication != nil && r.Authentication.RemoteKubeConfigFile == "" {
 		r.Authentication.RemoteKubeConfigFile = r.CoreAPI.CoreAPIKubeconfigPath
 	}
@@ -90,18 +81,22 @@ func (o *Options) Complete() {
 	}
 }
 
-// Validate tells everything that is wrong with the options.
+// Validate tells everything that is wrong with the options, on this machine. It
+// starts nothing.
 func (o *Options) Validate() error {
-	errs := append(o.Recommended.Validate(), o.Repos.Validate()...)
-	errs = append(errs, o.Serving.check(o.certificateFiles())...)
-	errs = append(errs, o.Shutdown.check()...)
-	return utilerrors.NewAggregate(append(errs, o.components.Validate()...))
+	errs := append(o.Recommended.Validate(), o.check()...)
+	errs = append(errs, o.Repos.Validate()...)
+	errs = append(errs, o.components.Validate()...)
+	if len(errs) == 0 {
+		return o.checkPort()
+	}
+	return utilerrors.NewAggregate(errs)
 }
 
 // Config applies the options.
 func (o *Options) Config() (*Config, error) {
-	if err := o.selfSign(); err != nil {
-		return nil, err
+	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", o.AlternateDNS, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return nil, fmt.Errorf("self-signed certificate: %w", err)
 	}
 	c := genericapiserver.NewRecommendedConfig(Codecs)
 	describe(c)
@@ -110,10 +105,6 @@ func (o *Options) Config() (*Config, error) {
 	c.EffectiveVersion = o.components.EffectiveVersionFor(component)
 	if err := o.Recommended.ApplyTo(c); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
-	}
-	o.Shutdown.applyTo(&c.Config)
-	if o.rotator != nil {
-		c.AddReadyzChecks(checker{"serving-certificate", o.rotator.Ready})
 	}
 	if o.Modify != nil {
 		if err := o.Modify(c); err != nil {
@@ -165,20 +156,11 @@ func (o *Options) NewServer() (_ *Server, err error) {
 	return s, nil
 }
 
-// certificateFiles tells whether the serving certificate comes as files.
-func (o *Options) certificateFiles() bool {
-	s := o.Recommended.SecureServing
-	return s != nil && s.ServerCert.CertKey.CertFile != ""
-}
-
-// selfSign makes a certificate where nobody gives one.
-func (o *Options) selfSign() error {
-	s := o.Recommended.SecureServing
-	if s == nil || s.ServerCert.GeneratedCert != nil {
-		return nil
+// Run serves until ctx ends.
+func (o *Options) Run(ctx context.Context) error {
+	s, err := o.NewServer()
+	if err != nil {
+		return err
 	}
-	if err := s.MaybeDefaultWithSelfSignedCerts("localhost", o.AlternateDNS, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-		return fmt.Errorf("self-signed certificate: %w", err)
-	}
-	return nil
+	return s.Run(ctx)
 }

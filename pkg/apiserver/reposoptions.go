@@ -1,12 +1,13 @@
 package apiserver
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
+	"math"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/repos"
@@ -64,18 +65,32 @@ func (o *RepoOptions) AddFlags(fs *pflag.FlagSet) {
 func (o *RepoOptions) Validate() []error {
 	var errs []error
 	if o.CredentialsDir != "" && o.CredentialsNamespace != "" {
-		errs = append(errs, errors.New("--credentials-dir and --credentials-namespace exclude each other"))
+		errs = append(errs, fmt.Errorf("--credentials-dir %q and --credentials-namespace %q exclude each other: leave one out", o.CredentialsDir, o.CredentialsNamespace))
 	}
-	for flag, u := range map[string]string{"--plc-url": o.PLCURL, "--jetstream-url": o.Jetstream} {
-		if p, err := url.Parse(u); u != "" && (err != nil || p.Host == "") {
-			errs = append(errs, fmt.Errorf("%s %q is not a URL", flag, u))
+	if dir := o.CredentialsDir; dir != "" {
+		if st, err := os.Stat(dir); err != nil {
+			errs = append(errs, fmt.Errorf("--credentials-dir %q: %w: create it, or leave the flag out", dir, cause(err)))
+		} else if !st.IsDir() {
+			errs = append(errs, fmt.Errorf("--credentials-dir %q: is not a directory: name one", dir))
 		}
 	}
-	if o.RequestRate < 0 {
-		errs = append(errs, errors.New("--pds-request-rate must not be negative"))
+	if ns := o.CredentialsNamespace; ns != "" && len(validation.IsDNS1123Label(ns)) > 0 {
+		errs = append(errs, fmt.Errorf("--credentials-namespace %q: can't be a namespace: write it like infra-credentials", ns))
 	}
+	errs = append(errs, checkURL(flagValue{"--plc-url", o.PLCURL}, "https", "http")...)
+	errs = append(errs, checkURL(flagValue{"--jetstream-url", o.Jetstream}, "wss", "ws", "https", "http")...)
+	errs = append(errs, checkRate("--pds-request-rate", o.RequestRate, "0 for as many as the PDS allows")...)
+	errs = append(errs, checkRate("--pds-look-rate", o.LookRate, "0 for never")...)
 	if o.PollInterval < 0 {
-		errs = append(errs, errors.New("--poll-interval must not be negative"))
+		errs = append(errs, fmt.Errorf("--poll-interval %s: must not be negative: give a time like 5s, or 0 for the default", o.PollInterval))
 	}
 	return errs
+}
+
+// checkRate wants a number of times a second.
+func checkRate(flag string, rate float64, zero string) []error {
+	if rate >= 0 && !math.IsInf(rate, 0) {
+		return nil
+	}
+	return []error{fmt.Errorf("%s %v: must be a number of times a second, not negative: give one, or %s", flag, rate, zero)}
 }
