@@ -86,7 +86,7 @@ func checkGone(t *testing.T, r *replica, name string, getFirst bool) {
 
 // A caller never shares a run of the flight that had begun before its call.
 func TestFlightNeverSharesAnEarlierRun(t *testing.T) {
-	f := flight{timeout: time.Minute}
+	f := flight{owner: newWorld(t).replica("A").hub, timeout: time.Minute}
 	var mu sync.Mutex
 	runs := 0
 	begun, gate := make(chan int, 10), make(chan struct{})

@@ -2,6 +2,7 @@ package repostore
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -11,30 +12,37 @@ import (
 // have looked before something that the caller knows of (I7). A caller joins the
 // next run instead, so nobody waits for more than two.
 type flight struct {
-	timeout time.Duration
+	owner     *Hub   // of its runs
+	workspace string // that they work for
+	timeout   time.Duration
 
 	mu            sync.Mutex
 	running, next *run
 }
 
 type run struct {
-	ctx  context.Context // of the caller who began it, without its end
+	ctx  context.Context
 	done chan struct{}
 	err  error
 }
 
-// do runs fn, or joins a run that starts later than now. fn gets a context of its
-// own: it serves all callers, and one that leaves doesn't end it.
+// do runs fn, or joins a run that starts later than now. fn gets a context of the
+// owner's: it serves all callers, so one that leaves doesn't end it, and what
+// belongs to the request of one (its user, whom to warn) is none of the others'.
 func (f *flight) do(ctx context.Context, fn func(context.Context) error) error {
 	f.mu.Lock()
 	var r *run
 	switch {
 	case f.running == nil:
-		r = &run{ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
+		r = &run{ctx: f.owner.runContext(ctx, f.workspace), done: make(chan struct{})}
 		f.running = r
-		go f.loop(fn)
+		if err := f.owner.spawn(func() { f.loop(fn) }); err != nil {
+			f.running = nil
+			f.mu.Unlock()
+			return err
+		}
 	case f.next == nil:
-		r = &run{ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
+		r = &run{ctx: f.owner.runContext(ctx, f.workspace), done: make(chan struct{})}
 		f.next = r
 	default:
 		r = f.next
@@ -42,6 +50,9 @@ func (f *flight) do(ctx context.Context, fn func(context.Context) error) error {
 	f.mu.Unlock()
 	select {
 	case <-r.done:
+		if r.ctx.Err() != nil {
+			return errors.Join(errStopping, r.err)
+		}
 		return r.err
 	case <-ctx.Done():
 		return ctx.Err()

@@ -76,6 +76,8 @@ type Hub struct {
 	// failpoint, where set, is told each step by name and decides there: tests
 	// stop, order or kill. It answers true where it did the waiting.
 	failpoint func(point string) bool
+	// keepContext, where set, is runContext: tests know their actors by the context.
+	keepContext func(context.Context) context.Context
 
 	mu     sync.RWMutex // guards what follows
 	loaded bool         // SetMountsLoaded was called

@@ -41,7 +41,7 @@ func newMount(h *Hub, r MountedRepo) *mount {
 		MountedRepo: r, hub: h, progress: newProgress(), syncing: newTurn(),
 		// Long enough for a comparison of a big repository; callers leave earlier by
 		// their own deadlines.
-		heads:     flight{timeout: time.Minute},
+		heads:     flight{owner: h, workspace: r.Workspace, timeout: time.Minute},
 		conflicts: map[string]string{}, deferred: map[atproto.Key]bool{},
 	}
 }

@@ -99,6 +99,7 @@ func (s *schedule) startReplica(i int) {
 	r := &schedReplica{sched: s.sched, faults: &s.faults, late: s.plan.late}
 	r.base, r.cancel = context.WithCancel(context.Background())
 	r.replica = s.replica(name, func(c *HubConfig) { c.IntentTerm = schedTerm })
+	r.hub.keepContext = context.WithoutCancel
 	r.hub.failpoint = func(point string) bool {
 		if point != "pause" {
 			return false
