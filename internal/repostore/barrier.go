@@ -87,7 +87,7 @@ func (m *mount) barrier(ctx context.Context) error {
 // latest asks for the head, which is never behind what is ingested already.
 func (m *mount) latest(ctx context.Context) (atproto.Commit, error) {
 	known := m.progress.knownRev()
-	head, err := m.Repo.LatestCommit(ctx)
+	head, err := m.latestHead(ctx)
 	if err == nil && head.Rev < known {
 		err = fmt.Errorf("rev %s, seen at rev %s: %w", head.Rev, known, ErrWentBack)
 	}

@@ -60,6 +60,9 @@ func (s *Store) deleteCorruptOnce(ctx context.Context, ref objectRef, pre *stora
 		return s.deletePrivate(ctx, ref, sn, nil)
 	}
 	m, uri, err := s.mountFor(ref.workspace, sn.stamp.URI)
+	if err == nil {
+		err = writable(m)
+	}
 	if err != nil {
 		return finished, err
 	}

@@ -147,7 +147,7 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, pr
 	var rev string
 	if commit != nil {
 		rev = commit.Rev
-	} else if latest, err := m.Repo.LatestCommit(ctx); err != nil { // it was gone already
+	} else if latest, err := m.latestHead(ctx); err != nil { // it was gone already
 		s.release(ctx, ref, it)
 		return finished, fmt.Errorf("delete %s: %w: %w", uri, atproto.ErrUnknownOutcome, err)
 	} else {

@@ -62,6 +62,9 @@ func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestO
 }
 
 func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o ingestOptions) error {
+	if m.Access == AccessNone {
+		return s.settleUnasked(ctx, m, uri, o)
+	}
 	s.hub.step("ingest.before-look")
 	ref, sn, err := s.lookRecord(ctx, m.Workspace, uri, o.object)
 	if err != nil {

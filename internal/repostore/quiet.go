@@ -57,7 +57,7 @@ func (h *Hub) looking(ctx context.Context) error {
 // lookAt asks for one head. A failure is the barrier's and the ingest loop's to
 // report: they ask with a need.
 func (h *Hub) lookAt(ctx context.Context, m *mount) {
-	head, err := m.Repo.LatestCommit(ctx)
+	head, err := m.latestHead(ctx)
 	m.answered(head.Rev, err)
 	if err != nil || m.progress.reached(head.Rev) {
 		return

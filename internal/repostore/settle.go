@@ -67,6 +67,21 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 	return errMoved
 }
 
+// settleUnasked is all that is ingested of a repository whose access is None: it
+// must not be asked what became of an intent, so the intent ends with its term. If
+// access is granted again, its put is recognized by the tombstone.
+func (s *Store) settleUnasked(ctx context.Context, m *mount, uri recordURI, o ingestOptions) error {
+	ref, sn, err := s.lookRecord(ctx, m.Workspace, uri, o.object)
+	if err != nil || sn.intent == nil || sn.intent.URI != uri.String() {
+		return err
+	}
+	if !s.hub.expiry.expired(s.keys.intent(ref), sn.intent, s.hub.clock.Now()) {
+		return ErrBusy
+	}
+	_, err = s.dropIntent(ctx, ref, sn.intent, false)
+	return err
+}
+
 // shownSince is the rev after which the record's history is this object's: what
 // the stream showed before belongs to an object that had the record earlier.
 func (sn snapshot) shownSince() rev {
