@@ -9,9 +9,15 @@ import (
 	"path/filepath"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"k8s.io/klog/v2"
 )
+
+// etcdTxnOps is how many operations one transaction may have: this etcd serves us
+// alone.
+const etcdTxnOps = 2048
 
 // maxSocketPath is what fits into sockaddr_un on every system we run on, with
 // room for etcd's own suffixes.
@@ -77,6 +83,7 @@ func etcdConfig(dir string, client, peer url.URL) *embed.Config {
 	// Bookmarks of a resource that nobody writes to follow what etcd tells about
 	// its revision.
 	cfg.WatchProgressNotifyInterval = 5 * time.Second
+	cfg.MaxTxnOps = etcdTxnOps
 	cfg.LogLevel = "warn"
 	cfg.LogOutputs = []string{filepath.Join(dir, "etcd.log")}
 	return cfg
@@ -84,6 +91,10 @@ func etcdConfig(dir string, client, peer url.URL) *embed.Config {
 
 // Endpoint is what --etcd-servers takes: unix:///…/client.sock.
 func (e *Etcd) Endpoint() string { return e.endpoint }
+
+// Client makes a client that calls the server in this process. It is closed
+// before the server is.
+func (e *Etcd) Client() *clientv3.Client { return v3client.New(e.server.Server) }
 
 // Close ends the server and waits for it. It may be called more than once.
 func (e *Etcd) Close() error {

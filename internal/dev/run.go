@@ -93,7 +93,7 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l 
 	serverCtx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	err := startServer(ctx, serverCtx, steps, ended, func() (*infraserver.Server, error) {
-		return newServer(etcd.Endpoint(), l, pki, p, o)
+		return newServer(etcd, l, pki, p, o)
 	}, info.Server, p)
 	if err != nil {
 		stop()

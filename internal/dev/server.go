@@ -38,10 +38,11 @@ var healthPaths = []string{"/livez", "/readyz", "/healthz"}
 
 // newServer makes the API server of dev: its own etcd, its own certificates, no
 // host cluster to ask.
-func newServer(etcdEndpoint string, l net.Listener, pki PKI, p *pds, o *Options) (*infraserver.Server, error) {
+func newServer(etcd *Etcd, l net.Listener, pki PKI, p *pds, o *Options) (*infraserver.Server, error) {
 	so := infraserver.NewOptions()
 	r := so.Recommended
-	r.Etcd.StorageConfig.Transport.ServerList = []string{etcdEndpoint}
+	r.Etcd.StorageConfig.Transport.ServerList = []string{etcd.Endpoint()}
+	so.Repos.Etcd, so.Repos.EtcdTxnOps = etcd.Client, etcdTxnOps
 	r.SecureServing.Listener = l
 	r.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
 	r.SecureServing.BindPort = l.Addr().(*net.TCPAddr).Port

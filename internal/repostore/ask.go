@@ -7,48 +7,62 @@ import (
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
-// question is a getRecord of a GET. It may be asked before the view is read, for
+// question is a getRecord of a GET. It may be asked while the view is read, for
 // the record that the object had when it was last looked at: both reads lie
 // within the request, so where the CIDs agree the view is as new as the request
 // (I7), whichever came first. The two take about as long as one then.
 type question struct {
-	uri  recordURI
-	done chan struct{} // closed when cid and err are set; nil: nothing was asked
-	cid  string
-	err  error
+	asked bool
+	uri   recordURI
+	cid   string
+	err   error
 }
 
-// askAhead asks for the record that ref had when it was last looked at. The
-// question ends with ctx, or with the call's own timeout.
-func (s *Store) askAhead(ctx context.Context, ref objectRef) *question {
+// lookAndAsk reads the view, and asks for the record that the object had when it
+// was last looked at. The question goes out first: the PDS takes longer to answer
+// than etcd. It is given up where the view turns out to be of no such record.
+func (s *Store) lookAndAsk(ctx context.Context, ref objectRef) (sn snapshot, q question, err error) {
+	m, uri := s.recordOf(ref)
+	if m == nil {
+		sn, err = s.look(ctx, ref)
+		return sn, q, err
+	}
+	asking, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		if sn, err = s.look(ctx, ref); err != nil || sn.stamp.orphaned() || sn.stamp.URI != uri.String() {
+			giveUp()
+		}
+	}()
+	q = question{asked: true, uri: uri}
+	q.cid, q.err = cidOf(asking, m, uri)
+	<-looked
+	return sn, q, err
+}
+
+// recordOf is the record that the object had when it was last looked at, and the
+// mount that can be asked for it; nil: none.
+func (s *Store) recordOf(ref objectRef) (*mount, recordURI) {
 	known, ok := s.records.Get(ref.key)
 	if !ok {
-		return &question{}
+		return nil, recordURI{}
 	}
 	uri := known.(recordURI)
 	m := s.hub.mountOf(ref.workspace, uri.did)
 	if m == nil || m.Access == AccessNone {
-		return &question{}
+		return nil, recordURI{}
 	}
-	q := &question{uri: uri, done: make(chan struct{})}
-	go func() {
-		defer close(q.done)
-		q.cid, q.err = cidOf(ctx, m, uri)
-	}()
-	return q
+	return m, uri
 }
 
 // answer is the record's CID now, "" where there is none.
-func (q *question) answer(ctx context.Context, m *mount, uri recordURI) (string, error) {
-	if q.done == nil || q.uri != uri {
+func (q question) answer(ctx context.Context, m *mount, uri recordURI) (string, error) {
+	if !q.asked || q.uri != uri {
 		return cidOf(ctx, m, uri)
 	}
-	select {
-	case <-q.done:
-		return q.cid, q.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+	return q.cid, q.err
 }
 
 func cidOf(ctx context.Context, m *mount, uri recordURI) (string, error) {

@@ -57,7 +57,7 @@ func TestClosingRepoThatThisReplicaHasNotSeen(t *testing.T) {
 		}
 	}
 	commits := r.repo.commits()
-	for i := range rebuildBatch + 1 {
+	for i := range rebuildMin + 1 {
 		r.repo.foreign(recordKey(fmt.Sprint("many", i)), widgetRecord("x"))
 	}
 	again := w.replica("C") // compares for the first time
@@ -67,7 +67,7 @@ func TestClosingRepoThatThisReplicaHasNotSeen(t *testing.T) {
 			t.Errorf("objects %v, %v", all, err)
 		}
 	}
-	if n := r.repo.commits() - commits; n != rebuildBatch+1 {
+	if n := r.repo.commits() - commits; n != rebuildMin+1 {
 		t.Errorf("%d commits", n)
 	}
 	if left := append(r.keysBelow("intents"), r.keysBelow("uids")...); len(left) > 0 {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
-	"socialweb.computer/infra-apiserver/internal/atproto/events"
 )
 
 // deleteCorrupt removes a view that can't be decoded, and its record with it:
@@ -85,7 +84,7 @@ func (s *Store) compareAll(ctx context.Context, ws string) {
 		if m.Access == AccessNone {
 			continue
 		}
-		m.receive(events.Event{Kind: events.Gap, DID: m.Repo.DID(), Reason: "a damaged view was deleted"})
+		m.progress.lost("a damaged view was deleted")
 		_, g := m.progress.tasks()
 		if err := m.compare(ctx, g); err != nil {
 			klog.FromContext(ctx).Error(err, "The records behind a damaged view are not read yet", "atprotorepo", klog.KRef(ws, m.Name))

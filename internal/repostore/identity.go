@@ -40,18 +40,23 @@ func (s *Store) identityOps(ref objectRef, before, after stamp, obj runtime.Obje
 		ops = append(ops, clientv3.OpDelete(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)))
 	}
 	if uri, ok := parseURI(after.URI); ok {
-		id := identity{Name: ref.name}
-		if m, err := meta.Accessor(obj); err == nil {
-			id.UID = m.GetUID()
-		}
-		value, err := json.Marshal(id)
-		if err != nil {
-			panic(err) // two strings always encode
-		}
-		ops = append(ops, clientv3.OpPut(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey), string(value)),
+		ops = append(ops, s.identifyOp(ref, uri, obj),
 			s.attachOp(ref.workspace, uri)) // a record that is bound is not detached, whoever finishes the binding
 	}
 	return ops
+}
+
+// identifyOp writes which object a record is.
+func (s *Store) identifyOp(ref objectRef, uri recordURI, obj runtime.Object) clientv3.Op {
+	id := identity{Name: ref.name}
+	if m, err := meta.Accessor(obj); err == nil {
+		id.UID = m.GetUID()
+	}
+	value, err := json.Marshal(id)
+	if err != nil {
+		panic(err) // two strings always encode
+	}
+	return clientv3.OpPut(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey), string(value))
 }
 
 // isDetached tells whether the record was unbound or retained: it neither

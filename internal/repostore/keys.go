@@ -18,6 +18,7 @@ import (
 //	detached/<resource>/<workspace>/<did>/<rkey>     records that were unbound or retained
 //	fences/<workspace>/<did>                         the fence of a repository
 //	closing/<workspace>/<name>/<uid>                 AtprotoRepos that are being deleted
+//	rebuilt/<workspace>/<did>                        the rev at which its views were last made together
 type keyspace struct{ prefix string }
 
 func newKeyspace(prefix string) keyspace { return keyspace{path.Join("/", prefix)} }
@@ -44,6 +45,14 @@ func (k keyspace) uid(resource, ws, did, rkey string) string {
 func (k keyspace) detached(resource, ws, did, rkey string) string {
 	return k.prefix + "/detached/" + resource + "/" + ws + "/" + did + "/" + rkey
 }
+
+// tombstonesIn is the prefix of a workspace's dropped intents.
+func (k keyspace) tombstonesIn(resourcePrefix, ws string) string {
+	return k.prefix + "/tombstones" + makeRef(resourcePrefix, ws, "").key
+}
+
+// rebuilt is written after the views of a repository were made together.
+func (k keyspace) rebuilt(ws, did string) string { return k.prefix + "/rebuilt/" + ws + "/" + did }
 
 func (k keyspace) fence(ws, did string) string { return k.prefix + "/fences/" + ws + "/" + did }
 

@@ -34,12 +34,22 @@ type rev = string
 type gap struct {
 	reason string // "": there is none
 	number int
+	lost   bool // views were lost: a head that says nothing was missed proves nothing
 }
 
 func (g gap) open() bool { return g.reason != "" }
 
 func (p *progress) openGapLocked(reason string) {
-	p.gap = gap{reason, p.gap.number + 1}
+	p.gap = gap{reason: reason, number: p.gap.number + 1, lost: p.gap.lost && p.gap.open()}
+}
+
+// lost opens a gap for views that were lost here.
+func (p *progress) lost(reason string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.openGapLocked(reason)
+	p.gap.lost = true
+	p.wake()
 }
 
 // commit is one announced commit with the records that still have to be ingested.
@@ -54,7 +64,7 @@ const historyBound = 4096
 
 func newProgress() *progress {
 	return &progress{
-		gap: gap{"first connect", 1}, moved: make(chan struct{}), work: make(chan struct{}, 1),
+		gap: gap{reason: "first connect", number: 1}, moved: make(chan struct{}), work: make(chan struct{}, 1),
 		history: map[string]rev{},
 	}
 }

@@ -30,14 +30,13 @@ func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 		}
 		return storage.NewKeyNotFoundError(s.keys.view(ref), 0)
 	}
-	return s.decodeInto(sn.data, sn.revision, out)
+	return s.handOut(sn.view, out)
 }
 
 // current is the snapshot of an object that is as new as its record is now. For a
 // name that has no view the whole workspace is brought up first.
 func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
-	ask := s.askAhead(ctx, ref)
-	sn, err := s.look(ctx, ref)
+	sn, ask, err := s.lookAndAsk(ctx, ref)
 	if err != nil {
 		return snapshot{}, err
 	}

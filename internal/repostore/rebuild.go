@@ -3,25 +3,26 @@ package repostore
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
-// rebuildBatch is how many views one transaction makes: etcd allows 128 compares,
-// each view takes five, and the repository two.
-const rebuildBatch = 25
+// rebuildMin is from how many records on it is worth making their views together.
+const rebuildMin = 25
 
 // rebuild makes the views of many records at once, from an export: a start with
 // an empty cache. It takes only records that have no view, no intent, no memory
-// of being detached or dropped; whatever its transaction doesn't get in is left
-// to ingest, which looks at each. What is left is returned.
-func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atproto.Key]atproto.Record, rev string) ([]atproto.Key, error) {
-	if len(todo) < rebuildBatch || !m.Default {
+// of being detached or dropped; whatever its transactions don't get in is left
+// to ingest, which looks at each. What is left is returned. before is a revision
+// of etcd from before the views were read.
+func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atproto.Key]atproto.Record, rev string, before int64) ([]atproto.Key, error) {
+	if len(todo) < rebuildMin || !m.Default {
 		return todo, nil
 	}
 	var left []atproto.Key
@@ -34,31 +35,89 @@ func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atprot
 		}
 	}
 	for collection, keys := range byCollection {
-		s := m.hub.storeFor(collection)
-		ids, err := s.identities(ctx, m)
-		if err != nil {
+		r := &rebuilder{Store: m.hub.storeFor(collection), m: m, held: held, rev: rev, before: before}
+		if err := r.all(ctx, keys); err != nil {
 			return nil, err
 		}
-		// Several at once: etcd writes the log of all that wait together to the disk.
-		var mu sync.Mutex
-		group, gctx := errgroup.WithContext(ctx)
-		group.SetLimit(parallel)
-		for batch := range slices.Chunk(keys, rebuildBatch) {
-			group.Go(func() error {
-				ok, err := s.rebuildOnce(gctx, m, batch, held, rev, ids)
-				if err == nil && !ok {
-					mu.Lock()
-					defer mu.Unlock()
-					left = append(left, batch...)
-				}
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
+		left = append(left, r.left...)
+	}
+	return left, m.hub.closeRebuild(ctx, m, rev)
+}
+
+// rebuilder makes the views of one kind.
+type rebuilder struct {
+	*Store
+	m      *mount
+	held   map[atproto.Key]atproto.Record
+	rev    string // of the export
+	before int64  // etcd's revision before anything was read
+	ids    map[string]*identity
+	fence  bool         // a record of the repository was deleted some time
+	failed atomic.Int32 // transactions of many views
+
+	mu   sync.Mutex
+	left []atproto.Key
+}
+
+func (r *rebuilder) leave(keys ...atproto.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = append(r.left, keys...)
+}
+
+// all makes the views of keys, several transactions at once: etcd writes the log
+// of all that wait together to the disk.
+func (r *rebuilder) all(ctx context.Context, keys []atproto.Key) (err error) {
+	if r.ids, err = r.identities(ctx, r.m); err != nil {
+		return err
+	}
+	if r.fence, err = r.hub.exists(ctx, r.keys.fence(r.m.Workspace, r.m.Repo.DID())); err != nil {
+		return err
+	}
+	if keys, err = r.undisturbed(ctx, keys); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for some := range slices.Chunk(keys, r.perTogether()) {
+		group.Go(func() error { return r.some(ctx, some) })
+	}
+	return group.Wait()
+}
+
+// undisturbed leaves out the records that have to be looked at one by one: of two
+// that would have one name both, and those whose object has an open or a dropped
+// intent.
+func (r *rebuilder) undisturbed(ctx context.Context, keys []atproto.Key) ([]atproto.Key, error) {
+	names := map[string]int{}
+	for _, key := range keys {
+		names[r.nameOf(key)]++
+	}
+	ofWorkspace := makeRef(r.resourcePrefix, r.m.Workspace, "")
+	for _, prefix := range []string{r.keys.intent(ofWorkspace), r.keys.tombstonesIn(r.resourcePrefix, r.m.Workspace)} {
+		if err := r.hub.eachKey(ctx, prefix, func(key string, _ []byte, _ int64) error {
+			name, _, _ := strings.Cut(key[len(prefix):], "/")
+			names[name] = 2
+			return nil
+		}); err != nil {
 			return nil, err
 		}
 	}
-	return left, nil
+	return slices.DeleteFunc(keys, func(key atproto.Key) bool {
+		if names[r.nameOf(key)] == 1 {
+			return false
+		}
+		r.leave(key)
+		return true
+	}), nil
+}
+
+// nameOf is the name of a record's object.
+func (r *rebuilder) nameOf(key atproto.Key) string {
+	if id := r.ids[key.RKey]; id != nil {
+		return id.Name
+	}
+	return NameOf(key.RKey)
 }
 
 // settled says at once what the publisher would say of each object in a
@@ -83,57 +142,4 @@ func (s *Store) identities(ctx context.Context, m *mount) (map[string]*identity,
 		return err
 	})
 	return ids, err
-}
-
-// rebuildOnce makes a batch of views, all or none. The fence was not read before
-// the export, so the transaction demands instead that no view, intent or
-// tombstone of these names exists, that the records are not detached, that the
-// AtprotoRepo is not closing, and that no
-// record of the repository was deleted since: the fence is absent, or was last
-// bumped at an older rev.
-func (s *Store) rebuildOnce(ctx context.Context, m *mount, batch []atproto.Key, held map[atproto.Key]atproto.Record, rev string, ids map[string]*identity) (bool, error) {
-	fence := s.keys.fence(m.Workspace, m.Repo.DID())
-	var cmps []clientv3.Cmp
-	var ops []clientv3.Op
-	for _, key := range batch {
-		rec, uri, id := held[key], recordURI{m.Repo.DID(), key}, ids[key.RKey]
-		name := NameOf(key.RKey)
-		if id != nil {
-			name = id.Name
-		}
-		ref := makeRef(s.resourcePrefix, m.Workspace, name)
-		obj, st, err := s.fresh(ref, uri, id, &rec, rev)
-		if err != nil {
-			return false, err
-		}
-		if err := s.settled(obj, st); err != nil {
-			return false, err
-		}
-		data, err := s.encode(obj)
-		if err != nil {
-			return false, err
-		}
-		value, err := s.seal(ctx, ref, data, st)
-		if err != nil {
-			return false, err
-		}
-		tombstones := s.keys.tombstones(ref)
-		cmps = append(cmps, absent(s.keys.view(ref)), absent(s.keys.intent(ref)),
-			absent(s.keys.detached(s.resource.Resource, m.Workspace, uri.did, uri.RKey)),
-			absent(tombstones).WithRange(clientv3.GetPrefixRangeEnd(tombstones)))
-		ops = append(ops, clientv3.OpPut(s.keys.view(ref), value))
-		if id == nil {
-			cmps = append(cmps, absent(s.keys.uid(s.resource.Resource, m.Workspace, uri.did, uri.RKey)))
-			ops = append(ops, s.identityOps(ref, stamp{}, st, obj)...)
-		}
-	}
-	cmps = append(cmps, s.hub.notClosing(m))
-	fenced := func(cmp clientv3.Cmp) (bool, error) {
-		resp, err := s.txn(ctx, "rebuild", append(slices.Clone(cmps), cmp), ops)
-		return err == nil && resp.Succeeded, err
-	}
-	if ok, err := fenced(absent(fence)); ok || err != nil {
-		return ok, err
-	}
-	return fenced(clientv3.Compare(clientv3.Value(fence), "<", rev))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -44,6 +43,10 @@ func (m *mount) compare(ctx context.Context, g gap) error {
 	if err != nil {
 		return err
 	}
+	if known := m.progress.knownRev(); known == head.Rev && !g.lost {
+		m.progress.compared(known, g, nil) // whatever was missed before the gap, nothing is later than the views
+		return nil
+	}
 	return m.compareLocked(ctx, g, head.Rev, false)
 }
 
@@ -82,7 +85,7 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 		return err
 	}
 	if exported.Rev != "" {
-		if todo, err = m.rebuild(ctx, todo, held, exported.Rev); err != nil {
+		if todo, err = m.rebuild(ctx, todo, held, exported.Rev, before); err != nil {
 			return err
 		}
 	}
@@ -158,8 +161,7 @@ func (s *Store) claims(ctx context.Context, m *mount, into map[atproto.Key]bool)
 	for rkey := range ids {
 		into[atproto.Key{Collection: s.mapper.Collection(), RKey: rkey}] = true
 	}
-	dropped := strings.TrimSuffix(s.keys.tombstones(makeRef(s.resourcePrefix, m.Workspace, "")), "/")
-	return s.hub.eachKey(ctx, dropped, func(_ string, value []byte, modRevision int64) error {
+	return s.hub.eachKey(ctx, s.keys.tombstonesIn(s.resourcePrefix, m.Workspace), func(_ string, value []byte, modRevision int64) error {
 		it, err := decodeIntent(value, modRevision)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package repostore
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/bluesky-social/indigo/atproto/atdata"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,6 +62,17 @@ func (s *Store) seal(ctx context.Context, ref objectRef, data []byte, st stamp) 
 
 func (s *Store) decodeInto(data []byte, revision int64, out runtime.Object) error {
 	return s.decoder.Decode(data, out, revision)
+}
+
+// handOut gives the object of a view that was read for out alone: it was decoded
+// once already.
+func (s *Store) handOut(v view, out runtime.Object) error {
+	from, to := reflect.ValueOf(v.obj), reflect.ValueOf(out)
+	if from.Type() != to.Type() {
+		return s.decodeInto(v.data, v.revision, out)
+	}
+	to.Elem().Set(from.Elem())
+	return nil
 }
 
 // decodeView reads a stored value.

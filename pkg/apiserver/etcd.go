@@ -17,7 +17,15 @@ const (
 	etcdKeepaliveTimeout = 10 * time.Second
 )
 
-// newEtcdClient reaches the etcd of the --etcd-… flags.
+// etcdClient is the client that o makes, or one that reaches the etcd of the
+// --etcd-… flags.
+func etcdClient(c storagebackend.TransportConfig, o *RepoOptions) (*clientv3.Client, error) {
+	if o.Etcd != nil {
+		return o.Etcd(), nil
+	}
+	return newEtcdClient(c)
+}
+
 func newEtcdClient(c storagebackend.TransportConfig) (*clientv3.Client, error) {
 	config := clientv3.Config{
 		Endpoints:            c.ServerList,

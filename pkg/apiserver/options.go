@@ -112,7 +112,7 @@ func (o *Options) Config() (*Config, error) {
 		}
 	}
 	config := o.Recommended.Etcd.StorageConfig
-	etcd, err := newEtcdClient(config.Transport)
+	etcd, err := etcdClient(config.Transport, o.Repos)
 	if err != nil {
 		return nil, err
 	}

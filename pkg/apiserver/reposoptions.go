@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
@@ -42,6 +43,14 @@ type RepoOptions struct {
 	// sets them for a PDS whose accounts no directory knows.
 	Identities repos.Identities
 	Keys       atproto.KeyResolver
+
+	// Etcd, where set, makes the client of the repositories' own transactions,
+	// beside --etcd-servers of the stock storage. It has no flag: dev's etcd is in
+	// this process, and needs no connection.
+	Etcd func() *clientv3.Client
+	// EtcdTxnOps is how many operations etcd takes in one transaction; 0: etcd's
+	// default.
+	EtcdTxnOps int
 }
 
 // AddFlags binds the options to flags.
