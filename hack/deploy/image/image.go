@@ -41,7 +41,7 @@ func Write(dir string, o Options) (v1.Hash, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return v1.Hash{}, fmt.Errorf("image: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // an image is no secret
 		return v1.Hash{}, fmt.Errorf("image: %w", err)
 	}
 	path, err := layout.Write(dir, empty.Index)

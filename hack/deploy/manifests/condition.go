@@ -42,5 +42,4 @@ var (
 	networkPolicy    = Condition{nil, ".Values.networkPolicy.enabled"}
 	etcdNetwork      = Condition{inClusterEtcd.Holds, "and .Values.networkPolicy.enabled .Values.etcd.enabled"}
 	makesCredentials = Condition{nil, ".Values.credentials.createNamespace"}
-	onlyKustomize    = Condition{nil, ""}
 )

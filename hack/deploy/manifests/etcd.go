@@ -1,7 +1,6 @@
 package manifests
 
 import (
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -100,7 +99,7 @@ func certsInit() corev1.Container {
 			"--namespace=" + Namespace,
 			"--server-secret=" + EtcdServerSecret,
 			"--client-secret=" + EtcdClientSecret,
-			"--names=" + strings.Join([]string{EtcdName + "." + Namespace + ".svc", EtcdName}, ","),
+			"--names=" + EtcdName + "." + Namespace + ".svc," + EtcdName,
 			"--dir=" + certsDir,
 		},
 		Resources: corev1.ResourceRequirements{

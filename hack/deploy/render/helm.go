@@ -218,7 +218,7 @@ func texts() *strings.Replacer {
 		switch {
 		case v.Replaces == "":
 		case v.Required != "":
-			pairs = append(pairs, v.Replaces, fmt.Sprintf("{{ required `%s` .Values.%s }}", v.Required, v.Name))
+			pairs = append(pairs, v.Replaces, fmt.Sprintf("{{ required %#q .Values.%s }}", v.Required, v.Name))
 		default:
 			pairs = append(pairs, v.Replaces, fmt.Sprintf("{{ .Values.%s }}", v.Name))
 		}

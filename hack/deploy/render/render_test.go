@@ -218,7 +218,7 @@ func split(t *testing.T, text string) map[string]any {
 	return out
 }
 
-func add(t *testing.T, to map[string]any, tree map[string]any) {
+func add(t *testing.T, to, tree map[string]any) {
 	t.Helper()
 	meta, _ := tree["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)

@@ -46,10 +46,10 @@ func Write(dir string) error {
 	}
 	for name, content := range files {
 		at := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil { //nolint:gosec // files of the repository
 			return fmt.Errorf("write: %w", err)
 		}
-		if err := os.WriteFile(at, content, 0o644); err != nil {
+		if err := os.WriteFile(at, content, 0o644); err != nil { //nolint:gosec // files of the repository
 			return fmt.Errorf("write: %w", err)
 		}
 	}
