@@ -34,12 +34,13 @@ func (l look) hidden(ctx context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
-	names, err := l.crds(ctx)
+	version, group, _ := strings.Cut(l.APIService, ".")
+	names, err := l.crds(ctx, group, version)
 	if err != nil {
 		return err
 	}
 	if theirs && len(names) == 0 {
-		if names, err = l.discovered(); err != nil {
+		if names, err = l.discovered(group, version); err != nil {
 			return err
 		}
 	}
@@ -48,7 +49,7 @@ func (l look) hidden(ctx context.Context, r *Report) error {
 	}
 	f := Finding{
 		Fault: fmt.Sprintf("CustomResourceDefinitions %s serve %s/%s: the APIService %s hides their objects",
-			strings.Join(names, ", "), l.Group, l.Version, l.APIService),
+			strings.Join(names, ", "), group, version, l.APIService),
 		Remedy: fmt.Sprintf("kubectl get %s -A -o yaml > saved.yaml && kubectl delete crd %s; then apply the APIService (again) and what was saved",
 			strings.Join(names, ","), strings.Join(names, " ")),
 	}
@@ -76,7 +77,7 @@ func (l look) owner(ctx context.Context) (theirs, ours bool, err error) {
 
 // crds are the CRDs of the group that serve the version. Who may not list them, as
 // the server itself, finds none.
-func (l look) crds(ctx context.Context) ([]string, error) {
+func (l look) crds(ctx context.Context, group, version string) ([]string, error) {
 	list, err := l.objects.Resource(crds).List(ctx, metav1.ListOptions{})
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
@@ -86,11 +87,11 @@ func (l look) crds(ctx context.Context) ([]string, error) {
 	}
 	var out []string
 	for i := range list.Items {
-		group, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "group")
+		of, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "group")
 		versions, _, _ := unstructured.NestedSlice(list.Items[i].Object, "spec", "versions")
-		if group == l.Group && slices.ContainsFunc(versions, func(v any) bool {
+		if of == group && slices.ContainsFunc(versions, func(v any) bool {
 			m, _ := v.(map[string]any)
-			return m["name"] == l.Version && m["served"] == true
+			return m["name"] == version && m["served"] == true
 		}) {
 			out = append(out, list.Items[i].GetName())
 		}
@@ -100,18 +101,18 @@ func (l look) crds(ctx context.Context) ([]string, error) {
 
 // discovered names the CRDs by what the group serves, while that is theirs: it needs
 // no right to read CRDs.
-func (l look) discovered() ([]string, error) {
-	list, err := l.client.Discovery().ServerResourcesForGroupVersion(l.Group + "/" + l.Version)
+func (l look) discovered(group, version string) ([]string, error) {
+	list, err := l.client.Discovery().ServerResourcesForGroupVersion(group + "/" + version)
 	switch {
 	case apierrors.IsNotFound(err): // the last one is being deleted
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("preflight: %s/%s: %w", l.Group, l.Version, err)
+		return nil, fmt.Errorf("preflight: %s/%s: %w", group, version, err)
 	}
 	var out []string
 	for _, r := range list.APIResources {
 		if !strings.Contains(r.Name, "/") {
-			out = append(out, r.Name+"."+l.Group)
+			out = append(out, r.Name+"."+group)
 		}
 	}
 	slices.Sort(out)

@@ -19,9 +19,9 @@ type Config struct {
 	Client *rest.Config
 	// As is whose rights are looked at; its zero value: Client's.
 	As rest.ImpersonationConfig
-	// APIService is the name of the one that hands the group over to the server;
-	// Group and Version are what it serves. "": nobody looks at CRDs.
-	APIService, Group, Version string
+	// APIService is the name, VERSION.GROUP, of the one that hands the group over to
+	// the server. "": nobody looks at CRDs.
+	APIService string
 	// AuthenticationLookup says that the server reads from the cluster whom to
 	// believe.
 	AuthenticationLookup bool

@@ -74,8 +74,15 @@ func (h *Hub) publishLine(ctx context.Context) workqueue.TypedRateLimitingInterf
 }
 
 func (h *Hub) publishItem(ctx context.Context, queue workqueue.TypedRateLimitingInterface[item], it item) {
+	if ctx.Err() != nil {
+		return // the next publisher finds it
+	}
 	since := h.unpublished.take(it)
-	err := it.store.publishOne(ctx, it.ref)
+	// One that has begun comes to its end: cut off, it could leave an intent that
+	// keeps writers waiting for its term.
+	toEnd, cancel := h.outlive(ctx)
+	defer cancel()
+	err := it.store.publishOne(toEnd, it.ref)
 	if err == nil {
 		queue.Forget(it)
 		return
@@ -90,6 +97,22 @@ func (h *Hub) publishItem(ctx context.Context, queue workqueue.TypedRateLimiting
 		return
 	}
 	queue.AddRateLimited(it)
+}
+
+// outlive is a context that ends when ctx did so a put's time ago.
+func (h *Hub) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-h.clock.After(h.putTimeout):
+			cancel()
+		case <-out.Done():
+		}
+	})
+	return out, func() {
+		stop()
+		cancel()
+	}
 }
 
 // followViews names every object, and then each that changes, until ctx ends or

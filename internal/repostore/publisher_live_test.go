@@ -148,3 +148,35 @@ func TestPublisherIsElected(t *testing.T) {
 	}
 	eventually(t, "B to publish", func() bool { return b.inSync("o", "Two") })
 }
+
+// A publisher that is told to stop ends the put that it has begun, and leaves
+// nothing behind that others have to wait for.
+func TestPublisherEndsWhatItHasBegun(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	a := w.prepareLive("A")
+	a.gates = newGates()
+	a.hub.failpoint = a.gates.step
+	a.hub.SetRepo(MountedRepo{Workspace: w.ws, Name: testRepo, Repo: w.repo, Source: a.src, Default: true, Access: AccessReadWrite})
+	a.hub.SetMountsLoaded()
+	stopped := make(chan error, 1)
+	go func() { stopped <- a.hub.Run(ctx) }()
+	if _, err := a.create(a.ctx(), aWidget("o", "base")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "A to publish", func() bool { return a.inSync("o", "") })
+	gate := a.gates.stop("update.before-intent")
+	if err := a.setPhase(a.ctx(), "o", "One"); err != nil {
+		t.Fatal(err)
+	}
+	gate.reached(t)
+	cancel()
+	gate.release()
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	if left := w.keysBelow("intents"); len(left) > 0 || !a.inSync("o", "One") {
+		t.Errorf("stopped with the phase %q in the record, intents %v", a.phaseIn("o"), left)
+	}
+}

@@ -12,8 +12,6 @@ import (
 
 	"socialweb.computer/infra-apiserver/internal/preflight"
 	"socialweb.computer/infra-apiserver/internal/startup"
-	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
-	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
 // hostCluster is how to reach the cluster that the server belongs to; nil where it
@@ -45,8 +43,8 @@ func (o *Options) preflight(host *restclient.Config) preflight.Config {
 	r := o.Recommended
 	auth := r.Authentication
 	return preflight.Config{
-		Client:     host,
-		APIService: o.Serving.APIService, Group: socialweb.GroupName, Version: v1alpha1.SchemeGroupVersion.Version,
+		Client:               host,
+		APIService:           o.Serving.APIService,
 		AuthenticationLookup: auth != nil && !auth.SkipInClusterLookup && (auth.ClientCert.ClientCA == "" || auth.RequestHeader.ClientCAFile == ""),
 		AuthDelegation:       auth != nil || r.Authorization != nil,
 		Admission:            r.Admission != nil,

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +13,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	basecompatibility "k8s.io/component-base/compatibility"
 
+	"socialweb.computer/infra-apiserver/internal/servingcert"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
@@ -31,6 +31,10 @@ type Options struct {
 	Repos *RepoOptions
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
+	// Serving says where the serving certificate is kept.
+	Serving *ServingOptions
+	// Shutdown says how the server ends. The zero value: at once.
+	Shutdown ShutdownOptions
 	// AlternateDNS names, beside localhost, that a self-signed certificate is
 	// for, where no certificate is given.
 	AlternateDNS []string
@@ -39,6 +43,7 @@ type Options struct {
 	Modify func(*genericapiserver.RecommendedConfig) error
 
 	components basecompatibility.ComponentGlobalsRegistry
+	rotator    *servingcert.Rotator // keeps the serving certificate; nil: nobody does
 }
 
 // NewOptions returns the defaults.
@@ -46,6 +51,7 @@ func NewOptions() *Options {
 	o := &Options{
 		Recommended: genericoptions.NewRecommendedOptions(EtcdPrefix, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
 		Repos:       &RepoOptions{},
+		Serving:     &ServingOptions{Service: defaultServingService, ClusterDomain: "cluster.local"},
 		components:  registerComponents(),
 	}
 	o.Recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: socialweb.GroupName})
@@ -57,6 +63,8 @@ func NewOptions() *Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Recommended.AddFlags(fs)
 	o.Repos.AddFlags(fs)
+	o.Serving.AddFlags(fs)
+	o.Shutdown.AddFlags(fs)
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces,
 		"Serve /clusters/<workspace>/apis/… too, to everybody whom the server authorizes. Off: the default workspace at /apis/… alone.")
 	o.components.AddFlags(fs)
@@ -73,6 +81,7 @@ func (o *Options) Complete() {
 	if r.CoreAPI == nil {
 		return
 	}
+	o.Serving.complete(o.certificateFiles())
 	if r.Authentication != nil && r.Authentication.RemoteKubeConfigFile == "" {
 		r.Authentication.RemoteKubeConfigFile = r.CoreAPI.CoreAPIKubeconfigPath
 	}
@@ -86,6 +95,8 @@ func (o *Options) Complete() {
 func (o *Options) Validate() error {
 	errs := append(o.Recommended.Validate(), o.check()...)
 	errs = append(errs, o.Repos.Validate()...)
+	errs = append(errs, o.Serving.check(o.certificateFiles())...)
+	errs = append(errs, o.Shutdown.check()...)
 	errs = append(errs, o.components.Validate()...)
 	if len(errs) == 0 {
 		return o.checkPort()
@@ -95,8 +106,8 @@ func (o *Options) Validate() error {
 
 // Config applies the options.
 func (o *Options) Config() (*Config, error) {
-	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", o.AlternateDNS, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-		return nil, fmt.Errorf("self-signed certificate: %w", err)
+	if err := o.selfSign(); err != nil {
+		return nil, err
 	}
 	c := genericapiserver.NewRecommendedConfig(Codecs)
 	describe(c)
@@ -105,6 +116,10 @@ func (o *Options) Config() (*Config, error) {
 	c.EffectiveVersion = o.components.EffectiveVersionFor(component)
 	if err := o.Recommended.ApplyTo(c); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
+	}
+	o.Shutdown.applyTo(&c.Config)
+	if o.rotator != nil {
+		c.AddReadyzChecks(checker{"serving-certificate", o.rotator.Ready})
 	}
 	if o.Modify != nil {
 		if err := o.Modify(c); err != nil {
@@ -156,11 +171,20 @@ func (o *Options) NewServer() (_ *Server, err error) {
 	return s, nil
 }
 
-// Run serves until ctx ends.
-func (o *Options) Run(ctx context.Context) error {
-	s, err := o.NewServer()
-	if err != nil {
-		return err
+// certificateFiles tells whether the serving certificate comes as files.
+func (o *Options) certificateFiles() bool {
+	s := o.Recommended.SecureServing
+	return s != nil && s.ServerCert.CertKey.CertFile != ""
+}
+
+// selfSign makes a certificate where nobody gives one.
+func (o *Options) selfSign() error {
+	s := o.Recommended.SecureServing
+	if s == nil || s.ServerCert.GeneratedCert != nil {
+		return nil
 	}
-	return s.Run(ctx)
+	if err := s.MaybeDefaultWithSelfSignedCerts("localhost", o.AlternateDNS, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return fmt.Errorf("self-signed certificate: %w", err)
+	}
+	return nil
 }
