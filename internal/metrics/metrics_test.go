@@ -161,7 +161,7 @@ func TestCertificate(t *testing.T) {
 	Register()
 	early, late := time.Unix(1000, 0), time.Unix(2000, 0)
 	for _, at := range []time.Time{{}, late, early} {
-		defer AddCertificate(func() time.Time { return at })()
+		t.Cleanup(AddCertificate(func() time.Time { return at }))
 	}
 	if got := fmt.Sprint(gathered(t, "serving_certificate_expiration_timestamp_seconds")); got != "[ 1000]" {
 		t.Errorf("certificate %s", got)
