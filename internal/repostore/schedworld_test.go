@@ -74,6 +74,7 @@ func (e *scheduler) run(p plan, c *choices) (found, trace []string) {
 	ws := fmt.Sprintf("s%d", e.n)
 	synctest.Test(e.t, func(t *testing.T) {
 		w := &world{t: t, prefix: schedPrefix, ws: ws, repo: newMemRepo(testDID), clock: &jumpClock{}, etcd: e.etcd, raw: e.raw}
+		w.repo.rev = time.Now().UnixMicro() // the bubble's time is another
 		if p.finalizer {
 			w.mapper.finalizer = "test/hold"
 		}
