@@ -12,7 +12,9 @@
 //   - stamp.go, view.go: the view and what it says about its record
 //   - intent.go, fence.go, txn.go: the lock of a record, the fence of a
 //     repository, and the transaction that every change of a view goes through
-//   - create.go, update.go, delete.go, public.go: the write path
+//   - create.go, follow.go, update.go, delete.go, public.go: the write path
+//   - join.go, dropped.go, merge.go: private writes beside one whose outcome is
+//     unknown
 //   - ingest.go, settle.go: bringing a view up to its record
 //   - mount.go, barrier.go, resync.go: a repository and how far it is ingested
 //   - read.go: the read path
@@ -23,7 +25,9 @@
 //
 //	I1  A public write changes the view only after its put won its swap.
 //	I2  Every transaction on a view compares the record's intent key: while an
-//	    intent is open only its settlement touches the view.
+//	    intent is open only its settlement touches the view, or a private write
+//	    that changes the intent's object with it, once the owner can't acknowledge
+//	    its write any more (join.go).
 //	I3  A writer knows its success by its nonce, never by a CID.
 //	I4  An intent is settled by whoever reads the intent first and the record
 //	    after.
