@@ -1,6 +1,7 @@
 package etcdcerts
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -166,9 +167,9 @@ func TestWhatIsMadeAnew(t *testing.T) {
 			var got []string
 			after := data(t, client, "server")
 			for name, same := range map[string]bool{
-				"ca":     string(after["ca.crt"]) == string(before[0]["ca.crt"]),
-				"server": string(after["tls.crt"]) == string(before[0]["tls.crt"]),
-				"client": string(data(t, client, "client")["tls.crt"]) == string(before[1]["tls.crt"]),
+				"ca":     bytes.Equal(after["ca.crt"], before[0]["ca.crt"]),
+				"server": bytes.Equal(after["tls.crt"], before[0]["tls.crt"]),
+				"client": bytes.Equal(data(t, client, "client")["tls.crt"], before[1]["tls.crt"]),
 			} {
 				if !same {
 					got = append(got, name)

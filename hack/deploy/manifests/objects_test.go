@@ -195,8 +195,8 @@ func TestEndOfAPod(t *testing.T) {
 	if seen := time.Duration(readiness.PeriodSeconds*readiness.FailureThreshold) * time.Second; delay < seen {
 		t.Errorf("it stops to listen after %s, and endpoints learn of it after %s", delay, seen)
 	}
-	if grace := time.Duration(*d.Spec.Template.Spec.TerminationGracePeriodSeconds) * time.Second; grace < delay+requestTimeout {
-		t.Errorf("killed after %s, needs up to %s", grace, delay+requestTimeout)
+	if grace := time.Duration(*d.Spec.Template.Spec.TerminationGracePeriodSeconds) * time.Second; grace < delay+watchGrace+requestTimeout {
+		t.Errorf("killed after %s, needs up to %s", grace, delay+watchGrace+requestTimeout)
 	}
 	if *d.Spec.Replicas < 2 || d.Spec.Strategy.RollingUpdate.MaxUnavailable.IntVal != 0 {
 		t.Errorf("%d replicas, %+v", *d.Spec.Replicas, d.Spec.Strategy.RollingUpdate)

@@ -13,8 +13,10 @@ const (
 	shutdownDelay = 10 * time.Second
 	// requestTimeout is the generic API server's, for requests that aren't watches.
 	requestTimeout = 60 * time.Second
+	// watchGrace is how long the server takes to end its watches, by default.
+	watchGrace = 10 * time.Second
 	// terminationGrace is when the kubelet kills.
-	terminationGrace = shutdownDelay + requestTimeout + 20*time.Second
+	terminationGrace = shutdownDelay + watchGrace + requestTimeout + 10*time.Second
 )
 
 // livePath leaves etcd out: a restart doesn't bring it back.

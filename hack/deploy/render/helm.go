@@ -19,7 +19,7 @@ description: A Kubernetes API whose objects are records of atproto repositories
 type: application
 version: %[1]s
 appVersion: %[1]s
-kubeVersion: ">=1.33.0-0"
+kubeVersion: ">=1.31.0-0"
 `
 
 // Version of the chart.
