@@ -5,11 +5,9 @@ import (
 )
 
 // The fence of a repository is one etcd key. An ingest reads it before it reads
-// the record, and its write compares it (I5). Whatever makes an older reading of
-// the record dangerous bumps it in its own transaction: the deletion of a view
-// (an ingest that read the record before would create it again, with a new uid),
-// and a record that changed and changed back to the CID of the view (an ingest
-// that read the state between would bring it in after all).
+// the record, and its write compares it (I5). The deletion of a view bumps it in its
+// own transaction: an ingest that read the record before would create it again,
+// with a new uid. Its value is the rev of the deletion.
 
 // bumpFence is the operation that makes every ingest under way start again.
 func (s *Store) bumpFence(ws, did, rev string) clientv3.Op {

@@ -20,6 +20,8 @@ type ingestOptions struct {
 	// reach is the rev that the view has to reach: it is done without asking the
 	// PDS when the view has come so far (an own write that comes back).
 	reach string
+	// told, where set, is what an event says that the record was at reach.
+	told *told
 	// wait waits for a write in flight instead of failing with ErrBusy.
 	wait bool
 	// object, where set, is the object whose open intent is to be settled.
@@ -37,7 +39,8 @@ var errInFlight = errors.New("nothing to ingest yet")
 
 // ingest brings the view of one record up to the record. It is idempotent and
 // may run on any replica at any time. The order is the heart of it: fence, view
-// and intent are read first, the record after (I4, I5).
+// and intent are read first, the record after (I4, I5), unless an event told it and
+// that is as good (told.go).
 func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestOptions) (err error) {
 	ctx, span := m.recordSpan(ctx, "ingest", key)
 	defer func() { span.End(kindOf(err)) }()
@@ -78,6 +81,10 @@ func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o inges
 		return nil
 	}
 	s.hub.step("ingest.before-record")
+	if rec := sn.believe(m, uri, o); rec != nil {
+		s.hub.step("ingest.before-write")
+		return s.bringUp(ctx, m, ref, uri, sn, rec, o.reach, o)
+	}
 	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
 	m.answered(commit.Rev, err)
 	if err != nil {
@@ -129,6 +136,9 @@ func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri record
 	g := sn.guardFor(uri)
 	switch {
 	case rec == nil && !sn.there():
+		if err := s.stillAbsent(ctx, ref, uri, sn, rev, o); err != nil {
+			return err
+		}
 		m.undefer(uri.Key, uri.String())
 		return s.forgetDetached(ctx, ref.workspace, uri)
 	case rec == nil && sn.stamp.orphaned():
@@ -151,20 +161,22 @@ func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri record
 }
 
 // sameAgain: the record is what the view shows, at a later rev. If it changed
-// between, an ingest that read the state between is stopped by the fence.
+// between, an ingest that read the state between, or was told it, is stopped by
+// the horizon.
 func (s *Store) sameAgain(ctx context.Context, ref objectRef, uri recordURI, sn snapshot, rev string, o ingestOptions) error {
 	if o.reach == "" || o.reach <= sn.stamp.Rev {
 		return nil
 	}
-	key := s.keys.fence(ref.workspace, uri.did)
-	resp, err := s.txn(ctx, "fence", []clientv3.Cmp{at(key, sn.fence)}, []clientv3.Op{s.bumpFence(ref.workspace, uri.did, rev)})
-	if err != nil {
-		return err
+	return s.raiseOver(ctx, ref, uri.did, sn, rev)
+}
+
+// stillAbsent: a record came and went, and no object shows it. An ingest that read
+// it between is stopped by the horizon, unless a deletion's fence has done that.
+func (s *Store) stillAbsent(ctx context.Context, ref objectRef, uri recordURI, sn snapshot, rev string, o ingestOptions) error {
+	if o.reach <= max(sn.deleted, sn.horizon) {
+		return nil
 	}
-	if !resp.Succeeded {
-		return errMoved
-	}
-	return nil
+	return s.raiseOver(ctx, ref, uri.did, sn, rev)
 }
 
 // deletedElsewhere: without finalizers the object goes; with them it terminates,

@@ -17,6 +17,7 @@ import (
 //	tombstones/<resource>/<workspace>/<name>/<nonce> dropped intents, for a day
 //	detached/<resource>/<workspace>/<did>/<rkey>     records that were unbound or retained
 //	fences/<workspace>/<did>                         the fence of a repository
+//	horizons/<workspace>/<did>                       its horizon
 //	closing/<workspace>/<name>/<uid>                 AtprotoRepos that are being deleted
 //	rebuilt/<workspace>/<did>                        the rev at which its views were last made together
 type keyspace struct{ prefix string }
@@ -54,7 +55,8 @@ func (k keyspace) tombstonesIn(resourcePrefix, ws string) string {
 // rebuilt is written after the views of a repository were made together.
 func (k keyspace) rebuilt(ws, did string) string { return k.prefix + "/rebuilt/" + ws + "/" + did }
 
-func (k keyspace) fence(ws, did string) string { return k.prefix + "/fences/" + ws + "/" + did }
+func (k keyspace) fence(ws, did string) string   { return k.prefix + "/fences/" + ws + "/" + did }
+func (k keyspace) horizon(ws, did string) string { return k.prefix + "/horizons/" + ws + "/" + did }
 
 func (k keyspace) closing(ws, name string, uid types.UID) string {
 	return k.prefix + "/closing/" + ws + "/" + name + "/" + string(uid)

@@ -8,16 +8,19 @@ import (
 )
 
 // snapshot is what one etcd transaction says of an object: its view and its open
-// intent; for an ingest also the fence of the repository, the identity of the
-// record, and the dropped intents. It is always read before the record (I4, I5).
+// intent; for an ingest also the fence and the horizon of the repository, the
+// identity of the record, and the dropped intents. It is always read before the record (I4, I5).
 type snapshot struct {
 	view
 	intent     *intent
 	identity   *identity
 	tombstones []*intent
 	fence      int64
-	deleted    rev   // the fence's value: when a view of the repository was last deleted
-	head       int64 // etcd's revision
+	deleted    rev // the fence's value: when a view of the repository was last deleted
+	// horizon is the rev below which nothing may come into a view: see horizon.go.
+	horizon         rev
+	horizonRevision int64 // its mod revision
+	head            int64 // etcd's revision
 }
 
 // look reads the view and the intent of an object.
@@ -51,6 +54,7 @@ func (s *Store) lookForIngest(ctx context.Context, ref objectRef, uri recordURI)
 		clientv3.OpGet(s.keys.fence(ref.workspace, uri.did)),
 		clientv3.OpGet(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)),
 		clientv3.OpGet(s.keys.tombstones(ref), clientv3.WithPrefix()),
+		clientv3.OpGet(s.keys.horizon(ref.workspace, uri.did)),
 	})
 	if err != nil {
 		return snapshot{}, err
@@ -73,6 +77,9 @@ func (s *Store) lookForIngest(ctx context.Context, ref objectRef, uri recordURI)
 			return snapshot{}, err
 		}
 		sn.tombstones = append(sn.tombstones, it)
+	}
+	if kvs := found(resp, 5); len(kvs) == 1 {
+		sn.horizonRevision, sn.horizon = kvs[0].ModRevision, string(kvs[0].Value)
 	}
 	return sn, nil
 }
@@ -99,5 +106,5 @@ func (s *Store) readSnapshot(ctx context.Context, ref objectRef, resp *clientv3.
 
 // guardFor is the guard of an ingest that was decided on sn (I2, I5).
 func (sn snapshot) guardFor(uri recordURI) guard {
-	return guard{fenced: true, did: uri.did, fence: sn.fence, tombstones: sn.head}
+	return guard{fenced: true, did: uri.did, fence: sn.fence, horizon: sn.horizonRevision, tombstones: sn.head}
 }

@@ -34,6 +34,7 @@ type memRepo struct {
 	rev      int64
 	watchers []*memSubscription
 	dirty    bool // the next export lacks blocks
+	unsigned bool // its events don't carry the records
 }
 
 // memFault is what goes wrong with one call.
@@ -170,10 +171,35 @@ func (r *memRepo) commitLocked(by string, key atproto.Key, b []byte, cid string,
 	r.log = append(r.log, c)
 	e := events.Event{Kind: events.Commit, DID: r.did, Rev: c.rev, Since: c.since,
 		Ops: []events.Op{{Action: action, Collection: key.Collection, RKey: key.RKey, CID: cid}}}
+	if b != nil && !r.unsigned {
+		e.Records = map[string][]byte{cid: b}
+	}
 	for _, w := range r.watchers {
 		w.push(e)
 	}
 	return &atproto.Commit{CID: commitCID(c.rev), Rev: c.rev}
+}
+
+// together edits several records in one commit.
+func (r *memRepo) together(values map[atproto.Key]map[string]any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := events.Event{Kind: events.Commit, DID: r.did, Since: r.headLocked(), Records: map[string][]byte{}}
+	r.rev++
+	e.Rev = r.headLocked()
+	for key, value := range values {
+		b, cid, err := encodeRecord(key, value)
+		if err != nil {
+			panic(err)
+		}
+		r.records[key] = b
+		r.log = append(r.log, memCommit{rev: e.Rev, since: e.Since, key: key, cid: cid, bytes: b, by: foreigner})
+		e.Ops = append(e.Ops, events.Op{Action: "update", Collection: key.Collection, RKey: key.RKey, CID: cid})
+		e.Records[cid] = b
+	}
+	for _, w := range r.watchers {
+		w.push(e)
+	}
 }
 
 // commitCID stands for the CID of a commit.

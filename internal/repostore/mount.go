@@ -175,7 +175,7 @@ func (m *mount) ingest(ctx context.Context, t task) error {
 	if s == nil {
 		return nil
 	}
-	return s.ingest(ctx, m, t.key, ingestOptions{reach: t.rev})
+	return s.ingest(ctx, m, t.key, ingestOptions{reach: t.rev, told: t.told})
 }
 
 // answered keeps what the last call to the PDS said.

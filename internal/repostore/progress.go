@@ -20,6 +20,7 @@ type progress struct {
 	last    string         // rev of the newest event in line, "" after a gap
 	gap     gap            // why the whole repository must be compared
 	pending []*commit      // in the order of the events
+	held    int            // bytes of records that the pending ones were told
 	heard   time.Time      // when the last event came
 	moved   chan struct{}  // closed and replaced when known moves
 	work    chan struct{}  // holds a token when there is something to do
@@ -52,10 +53,11 @@ func (p *progress) lost(reason string) {
 	p.wake()
 }
 
-// commit is one announced commit with the records that still have to be ingested.
+// commit is one announced commit with the records that still have to be ingested,
+// and what the event told of them; nil: they have to be asked for.
 type commit struct {
 	rev  string
-	open map[atproto.Key]bool
+	open map[atproto.Key]*told
 	came time.Time // when it was put in line
 }
 
@@ -91,26 +93,33 @@ func (p *progress) add(e events.Event, now time.Time, wanted func(collection str
 		p.last = ""
 		return
 	}
-	c := &commit{rev: e.Rev, open: map[atproto.Key]bool{}, came: now}
+	// All before is in line, or in the views already: also what the comparison
+	// after a gap found, so that the loss of the first event after it is noticed.
+	before := max(p.last, p.known)
+	if before != "" && e.Since != "" && e.Since != before && e.Rev > before {
+		p.openGapLocked("an event was missed before rev " + e.Rev)
+	}
+	var said map[atproto.Key]*told
+	if e.Since != "" && e.Since == before && !p.gap.open() {
+		said = tellings(e) // else it is late, or repeated, or not the next one
+	}
+	c := &commit{rev: e.Rev, open: map[atproto.Key]*told{}, came: now}
 	for _, op := range e.Ops {
 		if !wanted(op.Collection) {
 			continue
 		}
 		key := atproto.Key{Collection: op.Collection, RKey: op.RKey}
-		c.open[key] = true
+		if _, twice := c.open[key]; !twice {
+			c.open[key] = p.keepLocked(said[key])
+		}
 		p.rememberLocked(key, op.CID, e.Rev)
-	}
-	// All before is in line, or in the views already: also what the comparison
-	// after a gap found, so that the loss of the first event after it is noticed.
-	if before := max(p.last, p.known); before != "" && e.Since != "" && e.Since != before && e.Rev > before {
-		p.openGapLocked("an event was missed before rev " + e.Rev)
 	}
 	// A late or repeated event is still a hint, but moves nothing.
 	p.last = max(p.last, e.Rev)
 	p.pending = append(p.pending, c)
 	p.advanceLocked()
 	if len(p.pending) > lineBound {
-		p.pending, p.last = nil, ""
+		p.pending, p.last, p.held = nil, "", 0
 		p.openGapLocked("the line of events is full")
 	}
 }
@@ -154,10 +163,12 @@ func (p *progress) evidence(key atproto.Key, cid, after string) (string, bool) {
 	return at, ok && at > after
 }
 
-// task is a record to ingest, with the rev that its view has to reach.
+// task is a record to ingest, with the rev that its view has to reach, and what an
+// event told of it at that rev.
 type task struct {
-	key atproto.Key
-	rev string
+	key  atproto.Key
+	rev  string
+	told *told
 }
 
 // tasks are the records that are to be ingested, and whether (why) the whole
@@ -165,14 +176,16 @@ type task struct {
 func (p *progress) tasks() (todo []task, g gap) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	seen := map[atproto.Key]bool{}
-	for i := len(p.pending) - 1; i >= 0; i-- { // the newest rev of a record serves all
-		for key := range p.pending[i].open {
-			if !seen[key] {
-				seen[key] = true
-				todo = append(todo, task{key, p.pending[i].rev})
+	newest := map[atproto.Key]task{} // the newest rev of a record serves all
+	for _, c := range p.pending {
+		for key, said := range c.open {
+			if t, ok := newest[key]; !ok || t.rev < c.rev {
+				newest[key] = task{key, c.rev, said}
 			}
 		}
+	}
+	for _, t := range newest {
+		todo = append(todo, t)
 	}
 	return todo, p.gap
 }
@@ -183,7 +196,7 @@ func (p *progress) done(t task) {
 	defer p.mu.Unlock()
 	for _, c := range p.pending {
 		if c.rev <= t.rev {
-			delete(c.open, t.key)
+			p.forgetLocked(c, t.key)
 		}
 	}
 	p.advanceLocked()
@@ -199,9 +212,9 @@ func (p *progress) compared(rev string, g gap, busy []atproto.Key) {
 		p.gap.reason = ""
 	}
 	if len(busy) > 0 {
-		c := &commit{rev: rev, open: map[atproto.Key]bool{}}
+		c := &commit{rev: rev, open: map[atproto.Key]*told{}}
 		for _, key := range busy {
-			c.open[key] = true
+			c.open[key] = nil
 		}
 		p.pending = append([]*commit{c}, p.pending...)
 	} else if p.known < rev {
@@ -219,6 +232,9 @@ func (p *progress) advanceLocked() {
 			break
 		}
 		n++
+		for key := range c.open {
+			p.forgetLocked(c, key)
+		}
 		if c.rev > p.known {
 			p.setKnownLocked(c.rev)
 		}

@@ -53,8 +53,10 @@ func (m *mount) compare(ctx context.Context, g gap) error {
 // compareLocked finds every record whose view shows something else, and ingests
 // it. The views are read before the records (I4, I5); head was read before both, for
 // it is what the views have reached afterwards: a listing is no snapshot, but a
-// record that did not change since is in it exactly as it is. With wait it returns
-// when all are ingested; else those that a write in flight holds stay in line.
+// record that did not change since is in it exactly as it is. The horizon rises to
+// head first, so that no view becomes older than that once it was read here. With
+// wait it returns when all are ingested; else those that a write in flight holds
+// stay in line.
 func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool) (err error) {
 	if !g.open() {
 		metrics.Resync(metrics.ConsistentRead)
@@ -63,6 +65,10 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	}
 	ctx, span := m.recordSpan(ctx, "compare", atproto.Key{})
 	defer func() { span.End(kindOf(err)) }()
+	if err := m.raiseHorizon(ctx, head); err != nil {
+		return err
+	}
+	m.hub.step("compare.before-views")
 	before, err := m.hub.revision(ctx)
 	if err != nil {
 		return err
@@ -102,7 +108,7 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	}
 	reached := head
 	if exported.Rev != "" {
-		reached = exported.Rev // what the views show now, whatever the head was
+		reached = min(head, exported.Rev) // an export may be of an older state
 	}
 	m.progress.compared(reached, g, busy)
 	m.answered(head, nil)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/atproto/events"
@@ -31,7 +32,9 @@ func newSuitePDS(t testing.TB) *suitePDS {
 	return p
 }
 
-// mount makes the account of a namespace and mounts its repository there.
+// mount makes the account of a namespace and mounts its repository there. It returns
+// once that has been compared, for the comparison moves etcd's revision, and the
+// suite counts those.
 func (p *suitePDS) mount(ctx context.Context, h *Hub, namespace string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +54,21 @@ func (p *suitePDS) mount(ctx context.Context, h *Hub, namespace string) error {
 	r := &announcedRepo{Repo: client}
 	p.repos[namespace] = r
 	h.SetRepo(MountedRepo{Workspace: namespace, Name: namespace, Repo: r, Source: r, Default: true, Access: AccessReadWrite})
+	for h.mountNamed(namespace, namespace).progress.knownRev() == "" {
+		if err := sleepFor(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func sleepFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (p *suitePDS) createAccount(ctx context.Context, handle, password string) error {

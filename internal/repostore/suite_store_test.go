@@ -20,7 +20,9 @@ const suiteWorkspace = "test-ns"
 
 // suiteStore is what the suite is given: the storage under test, with every call
 // made in the workspace that its key names, as a request would be, so that
-// barriers run. The workspace's repository is mounted when it is first named.
+// barriers run. The workspace's repository is mounted when it is first written to: a
+// mount compares, which moves etcd's revision, and the suite counts those after its
+// writes. A workspace that nothing was written to has no repository yet.
 type suiteStore struct {
 	storage.Interface
 	env *suiteEnv
@@ -31,13 +33,23 @@ var (
 	_ storagetesting.InterfaceWithTransformerOverride = suiteStore{}
 )
 
-func (s suiteStore) in(ctx context.Context, key string) (context.Context, error) {
+func (s suiteStore) in(ctx context.Context, key string) context.Context {
+	return WithWorkspace(ctx, suiteWorkspaceOf(key))
+}
+
+func suiteWorkspaceOf(key string) string {
 	// "/pods/ns/…" and a list's "/pods/ns": a Pod without a namespace is looked
 	// for in a workspace that may not exist yet, which does no harm.
 	ws, _, _ := strings.Cut(strings.TrimPrefix(key, podPrefix), "/")
 	if !ValidWorkspace(ws) {
 		ws = suiteWorkspace
 	}
+	return ws
+}
+
+// writing is in, with the workspace's repository mounted.
+func (s suiteStore) writing(ctx context.Context, key string) (context.Context, error) {
+	ws := suiteWorkspaceOf(key)
 	if err := s.env.pds.mount(context.WithoutCancel(ctx), s.env.hub, ws); err != nil {
 		return nil, fmt.Errorf("suite: %w", err)
 	}
@@ -45,7 +57,7 @@ func (s suiteStore) in(ctx context.Context, key string) (context.Context, error)
 }
 
 func (s suiteStore) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	wctx, err := s.in(ctx, key)
+	wctx, err := s.writing(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -64,7 +76,7 @@ func (s suiteStore) Create(ctx context.Context, key string, obj, out runtime.Obj
 }
 
 func (s suiteStore) Delete(ctx context.Context, key string, out runtime.Object, pre *storage.Preconditions, validate storage.ValidateObjectFunc, cached runtime.Object, opts storage.DeleteOptions) error {
-	ctx, err := s.in(ctx, key)
+	ctx, err := s.writing(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -72,23 +84,15 @@ func (s suiteStore) Delete(ctx context.Context, key string, out runtime.Object, 
 }
 
 func (s suiteStore) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
-	ctx, err := s.in(ctx, key)
-	if err != nil {
-		return err
-	}
-	return s.Interface.Get(ctx, key, opts, out)
+	return s.Interface.Get(s.in(ctx, key), key, opts, out)
 }
 
 func (s suiteStore) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	ctx, err := s.in(ctx, key)
-	if err != nil {
-		return err
-	}
-	return s.Interface.GetList(ctx, key, opts, list)
+	return s.Interface.GetList(s.in(ctx, key), key, opts, list)
 }
 
 func (s suiteStore) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, pre *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
-	ctx, err := s.in(ctx, key)
+	ctx, err := s.writing(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -99,11 +103,7 @@ func (s suiteStore) GuaranteedUpdate(ctx context.Context, key string, out runtim
 }
 
 func (s suiteStore) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	ctx, err := s.in(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return s.Interface.Watch(ctx, key, opts)
+	return s.Interface.Watch(s.in(ctx, key), key, opts)
 }
 
 func (s suiteStore) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {

@@ -41,10 +41,11 @@ type guard struct {
 	// intent is the open intent that this transaction settles; nil: there must be
 	// none (I2). joined, where set, is what it becomes instead: see join.go.
 	intent, joined *intent
-	// fence, where fenced, is the fence that was read before the record (I5).
-	fenced bool
-	did    string
-	fence  int64
+	// fence and horizon, where fenced, are those that were read before the record
+	// (I5, I7).
+	fenced         bool
+	did            string
+	fence, horizon int64
 	// tombstones, where not 0, is the revision since which no intent of this object
 	// may have been dropped: a put of that intent would not be recognized.
 	tombstones int64
@@ -75,7 +76,7 @@ func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []cli
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(dropped), "<", g.tombstones+1).WithRange(clientv3.GetPrefixRangeEnd(dropped)))
 	}
 	if g.fenced {
-		cmps = append(cmps, at(s.keys.fence(ref.workspace, g.did), g.fence))
+		cmps = append(cmps, at(s.keys.fence(ref.workspace, g.did), g.fence), at(s.keys.horizon(ref.workspace, g.did), g.horizon))
 	}
 	return cmps, ops, nil
 }

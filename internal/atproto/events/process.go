@@ -7,7 +7,10 @@ import (
 	"time"
 
 	comatproto "github.com/bluesky-social/indigo/api/atproto"
+	"github.com/ipfs/go-cid"
 	"k8s.io/klog/v2"
+
+	"socialweb.computer/infra-apiserver/internal/atproto/carproof"
 )
 
 // process delivers a message unless it has been seen.
@@ -73,7 +76,7 @@ func (f *Firehose) commit(ctx context.Context, c *comatproto.SyncSubscribeRepos_
 	}
 	// One account's key must not hold up the others' events for long.
 	bounded, cancel := context.WithTimeout(ctx, keyWait)
-	err := VerifyCommit(bounded, f.o.Keys, c)
+	blocks, err := verifiedBlocks(bounded, f.o.Keys, c)
 	cancel()
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Commit in the event stream", "firehose", f.o.URL, "did", did, "rev", c.Rev)
@@ -81,7 +84,11 @@ func (f *Firehose) commit(ctx context.Context, c *comatproto.SyncSubscribeRepos_
 		return
 	}
 	f.revs[did] = c.Rev
-	f.hub.deliver(Event{Kind: Commit, DID: did, Rev: c.Rev, Since: since, Ops: f.ops(c)})
+	ev := Event{Kind: Commit, DID: did, Rev: c.Rev, Since: since, Ops: f.ops(c)}
+	if f.o.Keys != nil { // else nobody has looked at the signature
+		ev.Records = records(ev.Ops, blocks)
+	}
+	f.hub.deliver(ev)
 }
 
 // gap tells did's subscribers to look for themselves. What follows must follow
@@ -104,6 +111,21 @@ func (f *Firehose) ops(c *comatproto.SyncSubscribeRepos_Commit) []Op {
 			o.CID = op.Cid.String()
 		}
 		out = append(out, o)
+	}
+	return out
+}
+
+// records are the bytes of what ops wrote, by CID.
+func records(ops []Op, blocks *carproof.Blocks) map[string][]byte {
+	out := map[string][]byte{}
+	for _, op := range ops {
+		id, err := cid.Decode(op.CID)
+		if err != nil {
+			continue // a delete
+		}
+		if data, err := blocks.Get(id); err == nil {
+			out[op.CID] = data
+		}
 	}
 	return out
 }

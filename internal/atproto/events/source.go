@@ -31,7 +31,8 @@ type Op struct {
 
 // Event is something that happened in one repository. Events are hints: they
 // may come late, twice or (a commit that was later lost) without truth behind
-// them. The receiver reads the record.
+// them. The receiver reads the record, unless Records holds it and nothing that
+// the receiver knows is later.
 type Event struct {
 	Kind Kind
 	// DID of the repository.
@@ -43,6 +44,10 @@ type Event struct {
 	// Ops of a Commit, only those of the collections subscribed to. It may be
 	// empty: the repository moved in other collections.
 	Ops []Op
+	// Records holds, by CID, the bytes (DAG-CBOR) of what Ops wrote, where the
+	// source has verified that these are the account's: the commit's signature, the
+	// place of each record in its tree, and each block's hash. nil: it has not.
+	Records map[string][]byte
 	// Reason says in a few words why this is a Gap.
 	Reason string
 	// Active and Status of an Account event, in the lexicon's terms.
