@@ -45,19 +45,19 @@ func (l look) grants(host Host) []grant {
 	var out []grant
 	if l.AuthenticationLookup {
 		out = append(out, grant{
-			object: "RoleBinding kube-system/infra-apiserver-auth-reader",
+			object: "RoleBinding kube-system/infra-apiserver-authentication-reader",
 			rights: verbs(right{Namespace: metav1.NamespaceSystem, Resource: "configmaps", Name: "extension-apiserver-authentication"}, "get", "list", "watch"),
-			remedy: "kubectl -n kube-system create rolebinding infra-apiserver-auth-reader --role=extension-apiserver-authentication-reader %s",
+			remedy: "kubectl -n kube-system create rolebinding infra-apiserver-authentication-reader --role=extension-apiserver-authentication-reader %s",
 		})
 	}
 	if l.AuthDelegation {
 		out = append(out, grant{
-			object: "ClusterRoleBinding infra-apiserver:auth-delegator",
+			object: "ClusterRoleBinding infra-apiserver:system:auth-delegator",
 			rights: []right{
 				{Group: "authentication.k8s.io", Resource: "tokenreviews", Verb: "create"},
 				{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verb: "create"},
 			},
-			remedy: "kubectl create clusterrolebinding infra-apiserver:auth-delegator --clusterrole=system:auth-delegator %s",
+			remedy: "kubectl create clusterrolebinding infra-apiserver:system:auth-delegator --clusterrole=system:auth-delegator %s",
 		})
 	}
 	if g := l.watching(host); len(g.rights) > 0 {

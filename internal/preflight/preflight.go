@@ -60,6 +60,9 @@ type Report struct {
 	Warnings []Finding
 	// Host is what the cluster can do.
 	Host Host
+	// Authorities are those, in PEM, of client certificates and of the front proxy,
+	// where the server reads them from the cluster.
+	Authorities []string
 }
 
 // Run looks at the cluster. An error means that it could not be asked: it isn't
@@ -142,6 +145,12 @@ func (l look) frontProxy(ctx context.Context, r *Report) error {
 			Fault:  "ConfigMap kube-system/" + name + " has no requestheader-client-ca-file: kube-apiserver runs without aggregation",
 			Remedy: "start kube-apiserver with --requestheader-client-ca-file and --proxy-client-cert-file",
 		})
+	default:
+		for _, key := range []string{"client-ca-file", "requestheader-client-ca-file"} {
+			if pem := m.Data[key]; pem != "" {
+				r.Authorities = append(r.Authorities, pem)
+			}
+		}
 	}
 	return nil
 }

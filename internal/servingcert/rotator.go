@@ -25,6 +25,9 @@ const (
 	// watch told something: a caBundle that somebody reset is put back, and a watch
 	// that isn't allowed costs a delay alone.
 	lookInterval = time.Minute
+	// earlyInterval is between two looks while there is no APIService: it is usable
+	// only after it got its caBundle.
+	earlyInterval = 5 * time.Second
 	// retryInterval is between two looks while there is nothing to serve, or after
 	// one failed.
 	retryInterval = 2 * time.Second
@@ -63,6 +66,8 @@ type Rotator struct {
 	// with.
 	served  *pair
 	trusted []*x509.Certificate
+	// unregistered says that the last look found no APIService.
+	unregistered bool
 }
 
 // New returns a Rotator that serves its own certificate until Run has read the
@@ -105,12 +110,15 @@ func (r *Rotator) Run(ctx context.Context) {
 	defer func() { <-watching }()
 	for ctx.Err() == nil {
 		pause := lookInterval
+		r.unregistered = false
 		if err := r.look(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "The serving certificate was not brought up to date, will try again", "secret", r.ref())
 			if r.Ready() != nil {
 				r.ready.Store(&err)
 			}
 			pause = retryInterval
+		} else if r.unregistered {
+			pause = earlyInterval
 		}
 		select {
 		case <-ctx.Done():
@@ -142,6 +150,7 @@ func (r *Rotator) try(ctx context.Context) error {
 		return fmt.Errorf("secret %s: %w", r.ref(), err)
 	}
 	registered, registrationErr := r.register.get(ctx)
+	r.unregistered = r.register.client != nil && registered == nil && registrationErr == nil
 	now := decode(secret)
 	next, changes, err := now.plan(r.config.Clock.Now(), r.config.DNSNames, r.published(now, registered, registrationErr))
 	if err != nil {

@@ -1,11 +1,16 @@
 package apiserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
 
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -92,7 +97,35 @@ func (o *Options) needsOfHost(ctx context.Context, host *restclient.Config) erro
 		klog.FromContext(ctx).Info("Something else in the cluster suffers", "fault", f.Fault, "remedy", f.Remedy)
 	}
 	o.fit(ctx, report.Host)
+	if a := o.Recommended.Authentication; a != nil && a.ClientCert.ClientCA == "" && a.RequestHeader.ClientCAFile == "" {
+		o.authorities = report.Authorities
+	}
 	return nil
+}
+
+// authoritiesTerm is how long the authorities that were seen before the start are
+// waited for: they may have been replaced since.
+const authoritiesTerm = 30 * time.Second
+
+// knowsAuthorities returns a check that fails until the server has read from the
+// cluster whom to believe: before, it would take everybody for a stranger.
+func knowsAuthorities(ca dynamiccertificates.CAContentProvider, pem []string) func() error {
+	var known atomic.Bool
+	began := time.Now()
+	return func() error {
+		if known.Load() || ca == nil || time.Since(began) > authoritiesTerm {
+			return nil
+		}
+		bundle := ca.CurrentCABundleContent()
+		for _, authority := range pem {
+			// The bundle is each part without the space around it.
+			if !bytes.Contains(bundle, []byte(strings.TrimSpace(authority))) {
+				return errors.New("the authorities of client certificates were not read yet")
+			}
+		}
+		known.Store(true)
+		return nil
+	}
 }
 
 // fit turns off what would wait for ever for an API that the host cluster lacks.

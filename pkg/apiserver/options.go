@@ -44,6 +44,8 @@ type Options struct {
 
 	components basecompatibility.ComponentGlobalsRegistry
 	rotator    *servingcert.Rotator // keeps the serving certificate; nil: nobody does
+	// authorities of the host cluster, in PEM, that were seen before the start.
+	authorities []string
 }
 
 // NewOptions returns the defaults.
@@ -118,6 +120,9 @@ func (o *Options) Config() (*Config, error) {
 		return nil, fmt.Errorf("options: %w", err)
 	}
 	o.Shutdown.applyTo(&c.Config)
+	if len(o.authorities) > 0 {
+		c.AddReadyzChecks(checker{"authorities", knowsAuthorities(c.SecureServing.ClientCA, o.authorities)})
+	}
 	if o.rotator != nil {
 		c.AddReadyzChecks(checker{"serving-certificate", o.rotator.Ready})
 	}
