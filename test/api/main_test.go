@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/internal/dev"
@@ -49,7 +52,7 @@ func run(m *testing.M) (code int) {
 	}
 	logging := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(logging)
-	_ = logging.Parse([]string{"-logtostderr=false", "-stderrthreshold=FATAL"})
+	_ = logging.Parse([]string{"-logtostderr=false", "-stderrthreshold=FATAL", "-v=4"})
 	klog.SetOutput(&logs)
 	dir, err := os.MkdirTemp("", "infra-api-")
 	if err != nil {
@@ -82,24 +85,37 @@ func run(m *testing.M) (code int) {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
-	if faults := logFaults(); len(faults) > 0 {
-		fmt.Fprintln(os.Stderr, "FAIL: the log of the servers holds", strings.Join(faults, "; "))
+	faults := append(logFaults(), secretsIn("/metrics", metricsText())...)
+	if len(faults) > 0 {
+		fmt.Fprintln(os.Stderr, "FAIL: the servers told", strings.Join(faults, "; "))
 		return 1
 	}
 	return code
 }
 
-// logFaults are the things that no log may hold.
-func logFaults() []string {
+// metricsText is what /metrics of any of the servers has at the end.
+func metricsText() []byte {
+	w := httptest.NewRecorder()
+	legacyregistry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	return w.Body.Bytes()
+}
+
+// secretsIn are the secrets that a text holds.
+func secretsIn(where string, text []byte) (out []string) {
 	secrets.Lock()
 	defer secrets.Unlock()
-	var out []string
-	text := logs.bytes()
 	for i, w := range secrets.words {
 		if w != "" && bytes.Contains(text, []byte(w)) {
-			out = append(out, fmt.Sprintf("secret %d", i))
+			out = append(out, fmt.Sprintf("secret %d in %s", i, where))
 		}
 	}
+	return out
+}
+
+// logFaults are the things that no log may hold.
+func logFaults() []string {
+	text := logs.bytes()
+	out := secretsIn("the log", text)
 	for _, line := range strings.Split(string(text), "\n") {
 		if strings.Contains(line, "SHOULD NOT HAPPEN") || strings.Contains(line, "Observed a panic") || strings.Contains(line, "DATA RACE") {
 			out = append(out, line)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -8,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"socialweb.computer/infra-apiserver/internal/metrics"
 	"socialweb.computer/infra-apiserver/internal/testpds"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	"socialweb.computer/infra-apiserver/pkg/apiserver"
 )
 
 var updateMetrics = flag.Bool("update-metrics", false, "write artifacts/monitoring/metrics.txt again")
@@ -29,7 +32,11 @@ func exercised(t *testing.T) *env {
 	a := &account{Account: pds.Accounts[0], pds: pds}
 	keepSecret(a.Password)
 	a.login(t)
-	e := newEnv(t, a, func(r *v1alpha1.AtprotoRepo) { r.Spec.EventSource = v1alpha1.EventSourcePoll })
+	counting := func(o *apiserver.Options) {
+		o.Recommended.Etcd.StorageConfig.CountMetricPollPeriod = 100 * time.Millisecond
+	}
+	e := &env{server: newServerWith(t, pds.PLCURL, counting), account: a, proxy: newProxy(t, a)}
+	e.mount(t, func(r *v1alpha1.AtprotoRepo) { r.Spec.EventSource = v1alpha1.EventSourcePoll })
 	e.createSettled(t, newInfra("a", "by the API"))
 	e.setPhase(t, "a", v1alpha1.PhaseDeployed)
 	waitFor(t, "published status", func() error {
@@ -46,6 +53,12 @@ func exercised(t *testing.T) *env {
 	if err := e.client.Infras().Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	waitFor(t, "the count of objects", func() error {
+		if len(e.scrape(t)["apiserver_resource_objects"].series) == 0 {
+			return errors.New("nothing was counted")
+		}
+		return nil
+	})
 	return e
 }
 
@@ -161,7 +174,7 @@ func TestSeriesGoWithTheirRepository(t *testing.T) {
 	}
 	waitFor(t, "its series", func() error {
 		if !has() {
-			return fmt.Errorf("there are none")
+			return errors.New("there are none")
 		}
 		return nil
 	})
@@ -170,7 +183,7 @@ func TestSeriesGoWithTheirRepository(t *testing.T) {
 	}
 	waitFor(t, "the end of its series", func() error {
 		if has() {
-			return fmt.Errorf("they are there")
+			return errors.New("they are there")
 		}
 		return nil
 	})

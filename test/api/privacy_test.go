@@ -22,6 +22,7 @@ func private(name string) (*v1alpha1.Infra, []string) {
 	i.Annotations = map[string]string{"annotation-key": "annotation-value"}
 	i.Finalizers = []string{"example.com/finalizer-word"}
 	i.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "OwnerKind", Name: "owner-name", UID: types.UID("owner-uid")}}
+	keepSecret("secret-name", "secret-namespace")
 	i.Spec.Secrets = []v1alpha1.ContractSecret{{Contract: "web", SecretRef: v1alpha1.SecretReference{Name: "secret-name", Namespace: "secret-namespace"}}}
 	return i, []string{
 		"label-key", "label-value", "annotation-key", "annotation-value", "finalizer-word", "OwnerKind", "owner-name", "owner-uid",
