@@ -88,6 +88,9 @@ func TestDevAsAProcess(t *testing.T) {
 	if s := p.end(t, syscall.SIGINT); s.ExitCode() != 0 {
 		t.Errorf("after an interrupt: %s\n%s", s, &p.stderr)
 	}
+	if p.stderr.Len() > 0 {
+		t.Errorf("the console has more than the start steps: %s", &p.stderr)
+	}
 	p = startDev(t, dir)
 	if s := p.end(t, syscall.SIGKILL); s.Exited() {
 		t.Errorf("after a kill: %s", s)
