@@ -1,0 +1,277 @@
+//go:build e2e
+
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"socialweb.computer/infra-apiserver/internal/testkubectl"
+	"socialweb.computer/infra-apiserver/test/e2e/harness"
+)
+
+const (
+	servingSecret = "infra-apiserver-serving"
+	etcdName      = "infra-apiserver-etcd"
+	// port of the Service on loopback.
+	port = 9443
+)
+
+// From an empty cluster to an object that is a record, with nothing but what
+// artifacts/deploy says: its objects, its command lines, its rights.
+func TestInstall(t *testing.T) {
+	root, err := testkubectl.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := plane.Kubectl(t)
+	address := makeRoom(t, k)
+	dir := overlay(t, root, address, port)
+	out := k.Run(t, "apply", "--server-side", "--validate=strict", "-k", dir)
+	if n := strings.Count(out, "serverside-applied"); n < 25 {
+		t.Errorf("only %d objects were applied:\n%s", n, out)
+	}
+	admitted(t)
+
+	etcd := startEtcd(t)
+	server := startServer(t, address, etcd)
+	endpoints(t)
+	plane.Available(t, true)
+	probes(t, server, address)
+	ownCertificate(t, k, dir)
+	use(t, k)
+	if log := plane.Log(t, "server"); strings.Contains(strings.ToLower(log), "forbidden") {
+		t.Errorf("the server lacks a right:\n%s", log)
+	}
+}
+
+// makeRoom takes the plane's replica and what leads to it away, and returns the
+// Service's address.
+func makeRoom(t *testing.T, k *testkubectl.Kubectl) string {
+	t.Helper()
+	service, err := plane.Admin().Core.CoreV1().Services(harness.Namespace).Get(t.Context(), harness.ServiceName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane.Replicas[0].Kill(t)
+	k.Run(t, "delete", "apiservice", harness.APIServiceName)
+	k.Run(t, "-n", harness.Namespace, "delete", "service,endpointslice", "--all")
+	return service.Spec.ClusterIP
+}
+
+// admitted: the cluster admits the pods, with its Pod Security and its quota.
+func admitted(t *testing.T) {
+	t.Helper()
+	for name, template := range templates(t) {
+		harness.Eventually(t, func(ctx context.Context) error { // the quota has to be counted first
+			pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+			pod.Name = name
+			for _, m := range pod.Spec.Containers[0].VolumeMounts {
+				if m.Name == "data" {
+					pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data"})
+				}
+			}
+			_, err := plane.Admin().Core.CoreV1().Pods(harness.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err
+		})
+	}
+	loose := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "loose"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.test/x"}}},
+	}
+	if _, err := plane.Admin().Core.CoreV1().Pods(harness.Namespace).Create(t.Context(), loose, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
+		t.Error("a pod without a security context was admitted: the standard isn't enforced")
+	}
+}
+
+// templates of the pods, as the cluster has them.
+func templates(t *testing.T) map[string]corev1.PodTemplateSpec {
+	t.Helper()
+	apps := plane.Admin().Core.AppsV1()
+	var d *appsv1.Deployment
+	var s *appsv1.StatefulSet
+	d, err := apps.Deployments(harness.Namespace).Get(t.Context(), harness.ServiceName, metav1.GetOptions{})
+	if err == nil {
+		s, err = apps.StatefulSets(harness.Namespace).Get(t.Context(), etcdName, metav1.GetOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]corev1.PodTemplateSpec{d.Name: d.Spec.Template, s.Name: s.Spec.Template}
+}
+
+// startEtcd runs the StatefulSet's containers one after the other and returns the
+// address for clients.
+func startEtcd(t *testing.T) string {
+	t.Helper()
+	client, peer, health := free(t), free(t), free(t)
+	pod := newKubelet(t, templates(t)[etcdName].Spec, "0.0.0.0:2379", client, "127.0.0.1:2380", peer, "0.0.0.0:2381", health)
+	certificates := pod.container(t, "certificates")
+	if err := plane.Run(t, "etcd-certificates", "infra-apiserver", append(pod.args(t, certificates), "--kubeconfig="+pod.kubeconfig(t))...).Err(); err != nil {
+		t.Fatalf("%v\n%s", err, plane.Log(t, "etcd-certificates"))
+	}
+	member := pod.container(t, "etcd")
+	plane.Run(t, "etcd-member", member.Command[0], pod.args(t, member)...)
+	for _, probe := range []*corev1.Probe{member.StartupProbe, member.ReadinessProbe, member.LivenessProbe} {
+		harness.Eventually(t, func(ctx context.Context) error {
+			_, err := get(ctx, http.DefaultClient, "http://"+health+probe.HTTPGet.Path)
+			return err
+		})
+	}
+	// Without a certificate of its authority etcd talks to nobody.
+	stranger := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	if _, err := get(t.Context(), stranger, "https://"+client+"/version"); err == nil {
+		t.Error("etcd answered somebody without a certificate")
+	}
+	return client
+}
+
+// startServer runs the Deployment's container.
+func startServer(t *testing.T, address, etcd string) corev1.Container {
+	t.Helper()
+	pod := newKubelet(t, templates(t)[harness.ServiceName].Spec, etcdName+"."+harness.Namespace+".svc:2379", etcd)
+	c := pod.container(t, "apiserver")
+	args := append(pod.args(t, c),
+		"--kubeconfig="+pod.kubeconfig(t), "--bind-address="+address, fmt.Sprintf("--secure-port=%d", port),
+		// The PDS and its directory are on loopback.
+		"--plc-url="+plane.PDS.PLCURL, "--allow-private-addresses",
+	)
+	plane.Run(t, "server", "infra-apiserver", args...)
+	return c
+}
+
+// endpoints of the Service, as a cluster makes them of ready pods. Nobody dials them.
+func endpoints(t *testing.T) {
+	t.Helper()
+	ready, name, number, protocol := true, "https", int32(8443), corev1.ProtocolTCP
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "pods", Labels: map[string]string{discoveryv1.LabelServiceName: harness.ServiceName}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &number, Protocol: &protocol}},
+	}
+	if _, err := plane.Admin().Core.DiscoveryV1().EndpointSlices(harness.Namespace).Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// probes: the kubelet, whom nobody knows, is answered on each path.
+func probes(t *testing.T, c corev1.Container, address string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	for _, p := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+		harness.Eventually(t, func(ctx context.Context) error {
+			_, err := get(ctx, client, fmt.Sprintf("https://%s:%d%s", address, port, p.HTTPGet.Path))
+			return err
+		})
+	}
+}
+
+// ownCertificate: the server filled in the Secret and the caBundle, and applying the
+// manifests again changes neither.
+func ownCertificate(t *testing.T, k *testkubectl.Kubectl, dir string) {
+	t.Helper()
+	before := kept(t)
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(before["caBundle"]) || !bytes.Equal(before["caBundle"], before["ca.crt"]) {
+		t.Errorf("the APIService trusts %q, the Secret has %q", before["caBundle"], before["ca.crt"])
+	}
+	k.Run(t, "apply", "--server-side", "--validate=strict", "-k", dir)
+	k.Run(t, "apply", "-f", filepath.Join("..", "..", "..", "artifacts", "deploy", "base", "serving-certificate.yaml"))
+	after := kept(t)
+	for name := range before {
+		if !bytes.Equal(before[name], after[name]) {
+			t.Errorf("%s has changed by applying the manifests again", name)
+		}
+	}
+	plane.Available(t, true)
+}
+
+// kept is what the server keeps in the cluster.
+func kept(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	s, err := plane.Admin().Core.CoreV1().Secrets(harness.Namespace).Get(t.Context(), servingSecret, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range s.Data {
+		out[name] = value
+	}
+	a, err := plane.Admin().Dynamic.Resource(harness.APIServices).Get(t.Context(), harness.APIServiceName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, _, err := unstructured.NestedString(a.Object, "spec", "caBundle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out["caBundle"] = decode(t, bundle)
+	if insecure, _, _ := unstructured.NestedBool(a.Object, "spec", "insecureSkipTLSVerify"); insecure || len(out["tls.crt"]) == 0 {
+		t.Errorf("insecure: %t, the certificate has %d bytes", insecure, len(out["tls.crt"]))
+	}
+	return out
+}
+
+// use makes the first account and the first object, as docs/deploy.md says.
+func use(t *testing.T, k *testkubectl.Kubectl) {
+	t.Helper()
+	a := plane.PDS.Accounts[0]
+	k.Run(t, "-n", harness.CredentialsNamespace, "create", "secret", "generic", "default.alice",
+		"--from-literal=identifier="+a.DID, "--from-literal=password="+a.Password, "--from-literal=pds="+plane.Proxy.URL())
+	k.RunIn(t, fmt.Sprintf(`apiVersion: socialweb.computer/v1alpha1
+kind: AtprotoRepo
+metadata: {name: alice}
+spec: {did: %q, pds: %q, default: true, credentialsRef: {name: alice}}
+`, a.DID, plane.Proxy.URL()), "apply", "-f", "-")
+	k.Run(t, "wait", "--for=condition=Ready", "atprotorepo/alice", "--timeout=60s")
+	name := plane.Infra(t)
+	uri := k.Run(t, "get", "infra", name, "-o", "jsonpath={.status.record.uri}")
+	if want := "at://" + a.DID + "/computer.socialweb.infra/" + name; uri != want {
+		t.Errorf("record %q, want %q", uri, want)
+	}
+}
+
+func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusOK {
+		err = errors.Join(err, fmt.Errorf("%s: %s: %s", url, resp.Status, b))
+	}
+	return b, err
+}
+
+// free is an address of loopback on which nobody listens.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
