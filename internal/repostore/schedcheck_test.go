@@ -47,6 +47,7 @@ func (s *schedule) check() {
 		s.checkEnd(name)
 		s.checkStates(name, s.statesOf(name))
 	}
+	s.checkBindings()
 	states := s.statesOf("o")
 	for _, o := range s.ops {
 		s.checkOp(o, states)
@@ -79,6 +80,9 @@ func (s *schedule) checkEnd(name string) {
 		}
 		obj, st := s.replicas[0].shown(name)
 		rec := s.repo.value(recordKey(name))
+		if s.plan.bindings && (obj == nil || !st.bound()) {
+			continue // see checkBindings
+		}
 		switch {
 		case obj == nil && rec != nil:
 			s.violation("after %s: %s has a record and no view", step, name)
@@ -159,7 +163,7 @@ func (s *schedule) checkStates(name string, states []viewState) {
 func (s *schedule) checkNext(name string, a, b viewState, gone bool) {
 	key := recordKey(name)
 	switch {
-	case b.stamp.Rev < a.stamp.Rev:
+	case b.stamp.Rev < a.stamp.Rev && b.stamp.bound():
 		s.violation("%s: the rev went back from %s to %s", name, a.stamp.Rev, b.stamp.Rev)
 	case gone && a.obj.UID == b.obj.UID:
 		s.violation("%s: an object came again with its old uid", name)

@@ -18,7 +18,7 @@ func (s *schedule) checkOp(o *schedOp, states []viewState) {
 	case o.kind == "delete":
 		s.checkDelete(o)
 		return
-	case o.kind == "publish" || o.kind == "sweep" || o.kind == "finalize":
+	case o.kind == "publish" || o.kind == "sweep" || o.kind == "finalize" || isBinding[o.kind]:
 		return
 	}
 	first, inRecord := -1, s.inRecord(o)
@@ -38,7 +38,7 @@ func (s *schedule) checkOp(o *schedOp, states []viewState) {
 	switch {
 	case o.done && definite(o.err) && (first >= 0 || inRecord):
 		s.violation("%s was refused and took effect", o)
-	case acked && o.public && o.kind != "create" && !inRecord:
+	case acked && o.public && o.kind != "create" && !inRecord && !s.plan.bindings: // it may have been private then
 		s.violation("%s was acknowledged and never reached the record", o)
 	case acked && o.labels && first < 0:
 		s.violation("%s was acknowledged and its private part never came", o)
@@ -117,7 +117,7 @@ func (s *schedule) checkDelete(o *schedOp) {
 		}
 		gone = gone || !there && i+1 >= o.began.commits && i < o.ended.commits
 	}
-	if !gone {
+	if !gone && !s.plan.bindings { // a private object may have none
 		s.violation("%s was acknowledged and the record was never gone", o)
 	}
 	last, shown := false, false
@@ -162,6 +162,8 @@ func (s *schedule) checkRead(o *schedOp) {
 			continue
 		}
 		switch {
+		case s.plan.bindings && (obj == nil || obj.Status.Record == nil):
+			ok = true // private, or its record is detached
 		case obj == nil:
 			ok = rec == nil
 		case obj.DeletionTimestamp != nil && rec == nil, obj.DeletionTimestamp != nil && s.plan.finalizer:

@@ -133,6 +133,12 @@ func (s *schedule) act(r *schedReplica, o *schedOp) {
 		}
 	case "sweep":
 		r.hub.sweep(ctx, atOnce)
+	case "follow":
+		o.obj, o.err = r.create(ctx, following("f", testRepo, recordURIOf("o")))
+	case "unfollow":
+		o.err = r.delete(ctx, "f")
+	case "unbind", "bind", "bind to":
+		o.obj, o.err = s.rebind(r, o)
 	default:
 		o.obj, o.err = s.change(r, o)
 	}

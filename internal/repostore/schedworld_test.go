@@ -66,6 +66,7 @@ type plan struct {
 	drops, late             bool // events get lost; every fault is a late write
 	empty                   bool // begins without an object
 	finalizer               bool
+	bindings                bool // objects are unbound, bound, and follow records
 }
 
 // run makes one schedule from choices and returns what it violates.

@@ -50,7 +50,7 @@ type guard struct {
 	// may have been dropped: a put of that intent would not be recognized.
 	tombstones int64
 	// binds, where set, is the mount that the object is bound to now: no other object
-	// may have the record, and the AtprotoRepo must not be closing.
+	// may have the record or be about to, and the AtprotoRepo must not be closing.
 	binds *mount
 }
 
@@ -104,7 +104,10 @@ func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.
 		if err := s.hub.accepts(g.binds); err != nil {
 			return err
 		}
-		cmps = append(cmps, s.hub.notClosing(g.binds), absent(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)))
+		// A creation of this record may have put it, and not made its object yet.
+		creator := makeRef(s.resourcePrefix, ref.workspace, NameOf(uri.RKey))
+		cmps = append(cmps, s.hub.notClosing(g.binds), absent(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)),
+			absent(s.keys.intent(creator)))
 	}
 	if !v.there() {
 		// What was dropped before this object is none of its successors'.
