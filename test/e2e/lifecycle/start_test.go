@@ -1,0 +1,162 @@
+//go:build e2e
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"socialweb.computer/infra-apiserver/test/e2e/harness"
+)
+
+// TestStartOrder: etcd and kube-apiserver may come up after the server, in any
+// order: it waits, says for what, is alive meanwhile, and starts when both are
+// there. Later outages of either don't end it either.
+func TestStartOrder(t *testing.T) {
+	t.Parallel()
+	etcd, kube := newLane(t, plane.EtcdURL()), newLane(t, plane.URL())
+	g := plane.Guest(t, harness.GuestOptions{Etcd: "http://" + etcd.addr, KubeAPIServer: "https://" + kube.addr})
+	alive := func(when string) {
+		t.Helper()
+		if status, body, err := g.Get(t.Context(), "/livez"); err != nil || status != http.StatusOK {
+			t.Errorf("livez %s: %d %s %v", when, status, body, err)
+		}
+	}
+	waitsFor(t, g, "etcd", "etcd doesn't answer", "[-]kube-apiserver failed: kube-apiserver can't be asked yet")
+	alive("without both")
+	if said := waitsFor(t, g, "etcd"); strings.Contains(said, "127.") {
+		t.Errorf("readyz tells addresses: %s", said)
+	}
+	kube.open(t)
+	harness.Eventually(t, func(ctx context.Context) error {
+		if err := g.Ready(ctx); err == nil || !strings.Contains(err.Error(), "etcd failed") || strings.Contains(err.Error(), "kube-apiserver failed") {
+			return fmt.Errorf("with kube-apiserver alone: %w", errors.Join(errors.New("not waiting for etcd alone"), err))
+		}
+		return nil
+	})
+	etcd.open(t)
+	harness.Eventually(t, g.Ready)
+
+	kube.cut()
+	if err := g.Ready(t.Context()); err != nil {
+		t.Errorf("without kube-apiserver: %v", err)
+	}
+	etcd.cut()
+	waitsFor(t, g, "etcd-readiness")
+	alive("while etcd is away")
+	kube.open(t)
+	etcd.open(t)
+	harness.Eventually(t, g.Ready)
+	if log := plane.Log(t, g.Name); !strings.Contains(log, `"Waiting" for="etcd"`) || !strings.Contains(log, `"Waiting" for="kube-apiserver"`) {
+		t.Errorf("the log doesn't say what it waited for:\n%s", log)
+	}
+}
+
+// A server that waits ends at once, and cleanly, when it is told to.
+func TestEndWhileWaiting(t *testing.T) {
+	t.Parallel()
+	etcd := newLane(t, plane.EtcdURL())
+	g := plane.Guest(t, harness.GuestOptions{Etcd: "http://" + etcd.addr})
+	waitsFor(t, g, "etcd")
+	g.Process.Signal(syscall.SIGTERM)
+	if err := g.Process.Err(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// TestSignals: after the first SIGTERM /readyz fails at once and requests are
+// answered as before; the second one ends the process, without waiting.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	g := plane.Guest(t, harness.GuestOptions{Flags: []string{"--shutdown-delay-duration=1h"}})
+	g.MayFail = true
+	harness.Eventually(t, g.Ready)
+	g.Process.Signal(syscall.SIGTERM)
+	waitsFor(t, g, "shutdown")
+	infra := harness.NewClients(t, g.Direct(plane.Config())).Infra
+	if _, err := infra.Discovery().ServerResourcesForGroupVersion("socialweb.computer/v1alpha1"); err != nil {
+		t.Errorf("a request during the delay: %v", err)
+	}
+	g.Process.Signal(syscall.SIGTERM)
+	if err := g.Process.Err(); err == nil {
+		t.Error("the second signal ended it as if all was done")
+	}
+}
+
+// lane is an address that leads somewhere, or nowhere.
+type lane struct {
+	addr, target string
+
+	mu    sync.Mutex // guards what follows
+	l     net.Listener
+	conns []net.Conn
+}
+
+// newLane picks an address that leads nowhere yet, and later to the host of a URL.
+func newLane(t *testing.T, url string) *lane {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &lane{addr: l.Addr().String(), target: url[strings.LastIndex(url, "/")+1:]}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.cut)
+	return n
+}
+
+func (n *lane) open(t *testing.T) {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l, err := net.Listen("tcp4", n.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.l = l
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp4", n.target)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			n.mu.Lock()
+			n.conns = append(n.conns, in, out)
+			n.mu.Unlock()
+			for _, pair := range [][2]net.Conn{{in, out}, {out, in}} {
+				go func() {
+					_, _ = io.Copy(pair[0], pair[1]) // its end is all that counts
+					_ = pair[0].Close()
+				}()
+			}
+		}
+	}()
+}
+
+// cut ends every connection, and there are no new ones.
+func (n *lane) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.l != nil {
+		_ = n.l.Close()
+	}
+	for _, c := range n.conns {
+		_ = c.Close()
+	}
+	n.l, n.conns = nil, nil
+}
