@@ -156,6 +156,9 @@ func TestOwnerThatWakesAfterAPrivateWriteJoined(t *testing.T) {
 						t.Fatal(err)
 					}
 				})
+				if point == "update.before-view" { // and is rolled forward before it wakes
+					b.hub.sweep(b.ctx(), atOnce)
+				}
 				gate.release()
 				r := ended(t, "the owner", w1)
 				if demand && !apierrors.IsTimeout(r.err) || !demand && r.err != nil {
