@@ -10,12 +10,13 @@
 //
 //   - keys.go, workspace.go, names.go: where things lie and how they are named
 //   - stamp.go, view.go: the view and what it says about its record
-//   - intent.go, fence.go, txn.go: the lock of a record, the fence of a
-//     repository, and the transaction that every change of a view goes through
+//   - intent.go, fence.go, horizon.go, txn.go: the lock of a record, the fence and
+//     the horizon of a repository, and the transaction that every change of a view
+//     goes through
 //   - create.go, follow.go, update.go, delete.go, public.go: the write path
 //   - join.go, dropped.go, merge.go: private writes beside one whose outcome is
 //     unknown
-//   - ingest.go, settle.go: bringing a view up to its record
+//   - ingest.go, told.go, settle.go: bringing a view up to its record
 //   - mount.go, barrier.go, resync.go: a repository and how far it is ingested
 //   - read.go: the read path
 //   - publisher.go: observed status on its way to the record
