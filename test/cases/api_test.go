@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"socialweb.computer/infra-apiserver/internal/testdev"
 )
 
 // Every verb that discovery names is served, and none that it doesn't
 // (nephio-project/porch#55).
 func TestDiscovery(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	var list metav1.APIResourceList
 	e.do(t, "GET", base, "").decode(t, &list)
 	got := map[string]metav1.APIResource{}
@@ -56,7 +54,7 @@ func TestDiscovery(t *testing.T) {
 // A client that speaks protobuf gets 406, or JSON where it takes that too; what
 // it sends is 415 (k/k#86666, gardener/gardener#1605).
 func TestNoProtobuf(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	const protobuf = "application/vnd.kubernetes.protobuf"
 	for _, path := range []string{"/infras", "/infras?watch=1&timeoutSeconds=1"} {
 		if a := e.do(t, "GET", base+path, "", "Accept: "+protobuf); a.code != 406 {
@@ -76,7 +74,7 @@ func TestNoProtobuf(t *testing.T) {
 
 // Tables and metadata alone are served, as lists (k/k#65579).
 func TestOtherForms(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	e.create(t, "a")
 	e.create(t, "b")
 	var table metav1.Table
@@ -98,7 +96,7 @@ func TestOtherForms(t *testing.T) {
 // Both OpenAPI documents describe every field
 // (kubernetes-retired/service-catalog#1576, antrea-io/antrea#323).
 func TestOpenAPI(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	var v3 struct{ Paths map[string]any }
 	e.do(t, "GET", "/openapi/v3", "").decode(t, &v3)
 	if v3.Paths["apis/socialweb.computer/v1alpha1"] == nil {
@@ -131,25 +129,5 @@ func TestOpenAPI(t *testing.T) {
 	}
 	if found < 10 {
 		t.Errorf("%d schemas of ours", found)
-	}
-}
-
-// Health is open to everybody who reaches the port, and nothing else is.
-func TestWithoutCredentials(t *testing.T) {
-	e := start(t, testdev.Options{})
-	anonymous := *e
-	anonymous.http = anonymousClient(t, e.Config)
-	for path, want := range map[string]int{
-		"/livez": 200, "/readyz": 200, "/healthz": 200,
-		"/livez/ingest": 401, "/readyz?verbose": 200, base + "/infras": 401, "/metrics": 401, "/openapi/v2": 401, "/version": 401, "/clusters/w2/apis": 401,
-	} {
-		if a := anonymous.do(t, "GET", path, ""); a.code != want {
-			t.Errorf("%s: %d, want %d", path, a.code, want)
-		}
-	}
-	for _, check := range []string{"/livez/ingest", "/readyz/repositories", "/readyz/etcd", "/metrics"} {
-		if a := e.do(t, "GET", check, ""); a.code != 200 {
-			t.Errorf("%s: %d %s", check, a.code, a.body)
-		}
 	}
 }

@@ -13,8 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/testdev"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 	typed "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
 )
 
@@ -23,26 +25,67 @@ const (
 	collection = "computer.socialweb.infra"
 )
 
+// server is what a case speaks to.
+type server struct {
+	// Config of an admin, and a client of it.
+	Config *rest.Config
+	Client versioned.Interface
+	// Repo is the default repository, past the server.
+	Repo *atproto.Client
+	// restart ends the server and starts it again with the same data.
+	restart func(t *testing.T) *server
+}
+
+// What the cases run on: dev, or what the build tag e2e puts in its place. begin
+// gives a server without objects.
+var (
+	begin = beginDev
+	run   = testdev.Main
+	onDev = true
+)
+
+// devOnly leaves a case out elsewhere.
+func devOnly(t *testing.T, why string) {
+	t.Helper()
+	if !onDev {
+		t.Skip(why)
+	}
+}
+
+func beginDev(t *testing.T) *server {
+	t.Helper()
+	return devServer(t, testdev.Options{DataDir: t.TempDir()})
+}
+
+func devServer(t *testing.T, o testdev.Options) *server {
+	t.Helper()
+	d := testdev.Start(t, o)
+	return &server{d.Config, d.Client, d.Repo, func(t *testing.T) *server {
+		t.Helper()
+		d.Stop(t)
+		return devServer(t, o)
+	}}
+}
+
 // env is a server for one test.
 type env struct {
-	*testdev.Dev
+	*server
 	infras typed.InfraInterface
 	http   *http.Client
 }
 
-func start(t *testing.T, o testdev.Options) *env {
+func start(t *testing.T) *env {
 	t.Helper()
-	d := testdev.Start(t, o)
-	return connect(t, d)
+	return connect(t, begin(t))
 }
 
-func connect(t *testing.T, d *testdev.Dev) *env {
+func connect(t *testing.T, s *server) *env {
 	t.Helper()
-	client, err := rest.HTTPClientFor(d.Config)
+	client, err := rest.HTTPClientFor(s.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &env{d, d.Client.SocialwebV1alpha1().Infras(), client}
+	return &env{s, s.Client.SocialwebV1alpha1().Infras(), client}
 }
 
 // answer of a raw request.

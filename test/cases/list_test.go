@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/workqueue"
 
-	"socialweb.computer/infra-apiserver/internal/testdev"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
 // An empty list has a resourceVersion that a watch can begin at
 // (kyverno/kyverno#11574).
 func TestEmptyListCanBeWatched(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	for _, resource := range []string{"infras", "ephemeralinfras"} {
 		var list metav1.PartialObjectMetadataList
 		e.do(t, "GET", base+"/"+resource, "").decode(t, &list)
@@ -48,7 +47,7 @@ func TestEmptyListCanBeWatched(t *testing.T) {
 // once, at one resourceVersion, whatever is written meanwhile
 // (karmada-io/karmada#3402, argoproj/argo-cd#6915).
 func TestListsAndPages(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	const n = 250
 	all := names("p-%03d", n)
 	workqueue.ParallelizeUntil(t.Context(), 16, n, func(i int) {
@@ -151,7 +150,7 @@ func disturb(t *testing.T, e *env) {
 
 // 200 creations of one generateName at once get 200 names.
 func TestGenerateName(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	const n = 200
 	var mu sync.Mutex
 	got := map[string]bool{}

@@ -1,9 +1,5 @@
 package cases
 
-import (
-	"testing"
+import "testing"
 
-	"socialweb.computer/infra-apiserver/internal/testdev"
-)
-
-func TestMain(m *testing.M) { testdev.Main(m) }
+func TestMain(m *testing.M) { run(m) }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
-	"socialweb.computer/infra-apiserver/internal/testdev"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
@@ -19,7 +18,7 @@ import (
 // the watch began; without being asked for, none comes (antrea-io/antrea#8123,
 // rancher/steve#1229). The cache sends one shortly before a watch times out.
 func TestBookmarks(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	e.create(t, "a")
 	list, err := e.infras.List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -58,7 +57,7 @@ func TestBookmarks(t *testing.T) {
 
 // A watch that sends the state first ends it with the bookmark that says so.
 func TestWatchList(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	e.create(t, "a")
 	e.create(t, "b")
 	path := base + "/infras?watch=1&timeoutSeconds=2&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
@@ -82,7 +81,7 @@ func TestWatchList(t *testing.T) {
 // DELETED carries the last object, whole, with the deletion's resourceVersion,
 // whether the API or the PDS deleted it.
 func TestDeletedEvent(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	for _, by := range []string{"api", "pds"} {
 		o := infra(by)
 		o.Labels = map[string]string{"l": "v"}
@@ -119,7 +118,7 @@ func TestDeletedEvent(t *testing.T) {
 
 // An idle watch lives until its timeout.
 func TestIdleWatchLives(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	if events := e.watchAll(t, base+"/infras?watch=1&timeoutSeconds=3"); len(events) != 0 {
 		t.Errorf("events %v", events)
 	}

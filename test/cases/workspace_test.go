@@ -1,7 +1,6 @@
 package cases
 
 import (
-	"net/http"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,15 +10,6 @@ import (
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 )
-
-func anonymousClient(t *testing.T, c *rest.Config) *http.Client {
-	t.Helper()
-	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
 
 // inWorkspace is a client of one workspace, by its own path.
 func (e *env) inWorkspace(t *testing.T, ws string) versioned.Interface {
@@ -33,10 +23,13 @@ func (e *env) inWorkspace(t *testing.T, ws string) versioned.Interface {
 	return client
 }
 
+const ownPaths = "workspaces have paths of their own, and the aggregator passes /apis alone"
+
 // Workspaces don't see each other; all of them together can be read and not
 // written.
 func TestWorkspaces(t *testing.T) {
-	e := start(t, testdev.Options{Workspaces: true})
+	devOnly(t, ownPaths)
+	e := connect(t, devServer(t, testdev.Options{Workspaces: true}))
 	e.create(t, "same")
 	for _, ws := range []string{"w1", "w2"} {
 		infras := e.inWorkspace(t, ws).SocialwebV1alpha1().Infras()
@@ -87,20 +80,11 @@ func TestWorkspaces(t *testing.T) {
 	}
 }
 
-// The door of the workspaces is shut unless a flag opens it.
-func TestWorkspacesAreShut(t *testing.T) {
-	e := start(t, testdev.Options{})
-	for _, path := range []string{"/clusters/w1" + base + "/infras", "/clusters/*" + base + "/infras", "/clusters/default/apis"} {
-		if a := e.do(t, "GET", path, ""); a.code != 403 {
-			t.Errorf("%s: %d %s", path, a.code, a.body)
-		}
-	}
-}
-
 // At most one AtprotoRepo of a workspace is the default, however many try at
 // once.
 func TestOneDefaultRepository(t *testing.T) {
-	e := start(t, testdev.Options{Workspaces: true})
+	devOnly(t, ownPaths)
+	e := connect(t, devServer(t, testdev.Options{Workspaces: true}))
 	repos := e.inWorkspace(t, "w1").SocialwebV1alpha1().AtprotoRepos()
 	const n = 8
 	errs := make(chan error, n)
@@ -108,7 +92,7 @@ func TestOneDefaultRepository(t *testing.T) {
 		go func() {
 			_, err := repos.Create(t.Context(), &v1alpha1.AtprotoRepo{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec:       v1alpha1.AtprotoRepoSpec{DID: "did:plc:ewvi7nxzyoun6zhxrhs64oiz", PDS: e.PDS.URL, Default: true, Access: v1alpha1.AccessNone},
+				Spec:       v1alpha1.AtprotoRepoSpec{DID: "did:plc:ewvi7nxzyoun6zhxrhs64oiz", PDS: e.Repo.Host(), Default: true, Access: v1alpha1.AccessNone},
 			}, metav1.CreateOptions{})
 			errs <- err
 		}()

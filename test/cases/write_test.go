@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"socialweb.computer/infra-apiserver/internal/testdev"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
@@ -17,7 +16,7 @@ import (
 // for custom resources (kptdev/kpt#3991, grafana/grafana-operator#2865); one for
 // a name that isn't there is 404.
 func TestPutNeedsAResourceVersion(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	for resource, body := range map[string]string{
 		"infras":          `{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","metadata":{"name":"a"},"spec":{"description":"x"}}`,
 		"ephemeralinfras": `{"apiVersion":"socialweb.computer/v1alpha1","kind":"EphemeralInfra","metadata":{"name":"a"},"spec":{"description":"x"}}`,
@@ -48,8 +47,7 @@ func TestPutNeedsAResourceVersion(t *testing.T) {
 
 // managedFields survive status writes and a restart (k/k#133704, ark#1958).
 func TestManagedFieldsSurvive(t *testing.T) {
-	dir := t.TempDir()
-	e := start(t, testdev.Options{DataDir: dir})
+	e := start(t)
 	apply := func(manager, description string, force bool) error {
 		body := `{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","metadata":{"name":"a"},"spec":{"description":"` + description + `"}}`
 		_, err := e.infras.Patch(t.Context(), "a", types.ApplyPatchType, []byte(body), metav1.PatchOptions{FieldManager: manager, Force: &force})
@@ -63,8 +61,7 @@ func TestManagedFieldsSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := e.settled(t, "a")
-	e.Stop(t)
-	e = start(t, testdev.Options{DataDir: dir})
+	e = connect(t, e.restart(t))
 	after, err := e.infras.Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +89,7 @@ func fields(t *testing.T, o *v1alpha1.Infra) string {
 // What is too large is 413 or 422 with words, never 500 or a timeout
 // (kyverno/kyverno#2674); a large object that is allowed works.
 func TestLargeObjects(t *testing.T) {
-	e := start(t, testdev.Options{})
+	e := start(t)
 	// contracts with 16 KB of user data each, as much as one may have.
 	contracts := func(n int) []v1alpha1.Contract {
 		out := make([]v1alpha1.Contract, n)

@@ -22,6 +22,7 @@ func (p *Plane) startEtcd(ctx context.Context) error {
 	var err error
 	p.Etcd, err = p.start("etcd", "etcd",
 		"--name=e2e", "--data-dir="+p.file("etcd"), "--unsafe-no-fsync", "--log-level=warn",
+		"--watch-progress-notify-interval=5s", // bookmarks of a quiet kind need it
 		"--listen-client-urls="+client, "--advertise-client-urls="+client,
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=e2e="+peer)
 	if err != nil {

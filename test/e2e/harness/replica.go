@@ -180,37 +180,56 @@ func (r *Replica) leave() {
 	r.plane.ready(r, false)
 }
 
+// unreadyAfter is how many probes in a row have to fail, and probeTimeout how long one
+// may take: as the Deployment has it.
+const (
+	unreadyAfter = 3
+	probeTimeout = 5 * time.Second
+)
+
 // watchReadiness is the kubelet: it asks the replica whether it is ready, and tells
-// the Service.
+// the Service. A replica that has ended is out at once.
 func (r *Replica) watchReadiness(ctx context.Context) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	for {
+	for failed := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		ready := r.isReady(ctx)
+		switch up, ready := r.probed(ctx); {
+		case !up:
+			failed = unreadyAfter
+		case ready:
+			failed = 0
+		default:
+			failed++
+		}
 		r.mu.Lock()
-		if !r.ending && ctx.Err() == nil {
-			r.plane.ready(r, ready)
+		if !r.ending && ctx.Err() == nil && (failed == 0 || failed >= unreadyAfter) {
+			r.plane.ready(r, failed == 0)
 		}
 		r.mu.Unlock()
 	}
 }
 
-func (r *Replica) isReady(ctx context.Context) bool {
+// probed says whether it runs, and whether it says that it is ready.
+func (r *Replica) probed(ctx context.Context) (up, ready bool) {
 	p := r.Process()
 	if p == nil {
-		return false
+		return false, false
 	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	answer := make(chan error, 1)
+	go func() { answer <- getOK(ctx, r.probe, "https://"+r.Addr+"/readyz") }()
 	select {
 	case <-p.Done():
-		return false
-	default:
+		cancel()
+		<-answer
+		return false, false
+	case err := <-answer:
+		return true, err == nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	return getOK(ctx, r.probe, "https://"+r.Addr+"/readyz") == nil
 }

@@ -1,0 +1,155 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Collections of our kinds, in repositories.
+const (
+	InfraCollection          = "computer.socialweb.infra"
+	EphemeralInfraCollection = "computer.socialweb.ephemeralInfra"
+)
+
+// maxWrites is how many writes the PDS takes at once.
+const maxWrites = 200
+
+// CreateRecords makes records past the server, many at once: value gives each by its
+// key.
+func (p *Plane) CreateRecords(t testing.TB, collection string, rkeys []string, value func(rkey string) map[string]any) {
+	t.Helper()
+	if err := p.applyWrites(t.Context(), rkeys, func(rkey string) map[string]any {
+		v := value(rkey)
+		v["$type"] = collection
+		return map[string]any{"$type": "com.atproto.repo.applyWrites#create", "collection": collection, "rkey": rkey, "value": v}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// DeleteRecords deletes records past the server, many at once.
+func (p *Plane) DeleteRecords(t testing.TB, collection string, rkeys []string) {
+	t.Helper()
+	if err := p.deleteRecords(context.WithoutCancel(t.Context()), collection, rkeys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *Plane) deleteRecords(ctx context.Context, collection string, rkeys []string) error {
+	return p.applyWrites(ctx, rkeys, func(rkey string) map[string]any {
+		return map[string]any{"$type": "com.atproto.repo.applyWrites#delete", "collection": collection, "rkey": rkey}
+	})
+}
+
+func (p *Plane) applyWrites(ctx context.Context, rkeys []string, write func(rkey string) map[string]any) error {
+	a := p.PDS.Accounts[0]
+	var session struct{ AccessJwt string }
+	if err := p.xrpc(ctx, "com.atproto.server.createSession", "", map[string]any{"identifier": a.DID, "password": a.Password}, &session); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(rkeys, maxWrites) {
+		var writes []any
+		for _, rkey := range part {
+			writes = append(writes, write(rkey))
+		}
+		in := map[string]any{"repo": a.DID, "writes": writes, "validate": false}
+		if err := p.xrpc(ctx, "com.atproto.repo.applyWrites", session.AccessJwt, in, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// xrpc calls a procedure of the PDS.
+func (p *Plane) xrpc(ctx context.Context, method, token string, in map[string]any, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.PDS.URL+"/xrpc/"+method, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	said, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s %s", method, resp.Status, said)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(said, out)
+}
+
+// Empty deletes every object but the default AtprotoRepo. It is for cleanups of
+// cases that have the plane for themselves.
+func (p *Plane) Empty(t testing.TB) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	if err := p.empty(ctx); err != nil {
+		t.Error(Explain(err))
+	}
+}
+
+func (p *Plane) empty(ctx context.Context) error {
+	client := p.clients.Infra.SocialwebV1alpha1()
+	for _, collection := range []string{InfraCollection, EphemeralInfraCollection} {
+		for { // pages of what is there
+			records, _, err := p.Repo.ListRecords(ctx, collection, "", 100)
+			if err != nil {
+				return err
+			}
+			if len(records) == 0 {
+				break
+			}
+			var rkeys []string
+			for _, r := range records {
+				rkeys = append(rkeys, r.RKey)
+			}
+			if err := p.deleteRecords(ctx, collection, rkeys); err != nil {
+				return err
+			}
+		}
+	}
+	// What has no record, or a finalizer.
+	if err := client.Infras().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	if err := client.EphemeralInfras().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	repos, err := client.AtprotoRepos().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range repos.Items {
+		name := repos.Items[i].Name
+		if name == RepoName {
+			continue
+		}
+		if err := client.AtprotoRepos().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
