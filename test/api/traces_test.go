@@ -12,14 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
-
+	"socialweb.computer/infra-apiserver/internal/testotlp"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
 // tracedEnv is an env whose server exports all spans to a collector. Its event
 // source never delivers, so that what a request finds is what the request fetched.
-func tracedEnv(t *testing.T, a *account, perMillion int) (*env, *collector) {
+func tracedEnv(t *testing.T, a *account, perMillion int) (*env, *testotlp.Collector) {
 	t.Helper()
 	c := newCollector(t)
 	e := &env{server: newServerWith(t, a.pds.PLCURL, traced(t, c, perMillion)), account: a, proxy: newProxy(t, headless(t, a))}
@@ -56,17 +55,17 @@ var ours = []string{"PATCH ", "repostore.barrier", "repostore.ingest", "repostor
 
 // patchTraced sends a patch as the aggregator does for one whose trace began with
 // kubectl's request, and returns the trace once its spans have arrived.
-func (e *env) patchTraced(t *testing.T, c *collector, name, body string) []*tracev1.Span {
+func (e *env) patchTraced(t *testing.T, c *testotlp.Collector, name, body string) []*testotlp.Span {
 	t.Helper()
 	id := make([]byte, 24)
 	_, _ = rand.Read(id)
 	trace, parent := hex.EncodeToString(id[:16]), hex.EncodeToString(id[16:])
 	e.must(t, request{method: http.MethodPatch, path: infras + "/" + name, kind: mergePatch, body: body,
 		header: http.Header{"Traceparent": {"00-" + trace + "-" + parent + "-01"}}})
-	var spans []*tracev1.Span
+	var spans []*testotlp.Span
 	waitFor(t, "the request's span", func() error {
-		spans = c.of(trace)
-		if slices.ContainsFunc(spans, func(s *tracev1.Span) bool { return hex.EncodeToString(s.ParentSpanId) == parent }) {
+		spans = c.Trace(trace)
+		if slices.ContainsFunc(spans, func(s *testotlp.Span) bool { return hex.EncodeToString(s.ParentSpanId) == parent }) {
 			return nil
 		}
 		return fmt.Errorf("%d spans", len(spans))
@@ -83,7 +82,7 @@ func TestTraceOfAPatch(t *testing.T) {
 	const patch = "PATCH /apis/socialweb.computer/v1alpha1/infras/{:name}"
 
 	e.createSettled(t, newInfra("a", "x"))
-	got := tree(e.patchTraced(t, c, "a", `{"spec":{"description":"known"}}`), ours...)
+	got := testotlp.Tree(e.patchTraced(t, c, "a", `{"spec":{"description":"known"}}`), ours...)
 	want := []string{
 		patch,
 		patch + " > repostore.finalize",
@@ -98,7 +97,7 @@ func TestTraceOfAPatch(t *testing.T) {
 	// An edit that the server has not heard of costs the write its swap, and a record
 	// that it has not heard of a look at the whole repository.
 	a.put(t, "a", infraRecord("edited elsewhere"))
-	got = tree(e.patchTraced(t, c, "a", `{"spec":{"description":"raced"}}`), ours...)
+	got = testotlp.Tree(e.patchTraced(t, c, "a", `{"spec":{"description":"raced"}}`), ours...)
 	want = append(want,
 		patch+" > repostore.ingest",
 		patch+" > repostore.ingest > com.atproto.sync.getRecord")
@@ -107,7 +106,7 @@ func TestTraceOfAPatch(t *testing.T) {
 		t.Errorf("trace of a lost swap\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	a.put(t, "b", infraRecord("made elsewhere"))
-	got = tree(e.patchTraced(t, c, "b", `{"spec":{"description":"new"}}`), ours...)
+	got = testotlp.Tree(e.patchTraced(t, c, "b", `{"spec":{"description":"new"}}`), ours...)
 	for _, w := range []string{
 		patch + " > repostore.barrier > com.atproto.sync.getLatestCommit",
 		patch + " > repostore.barrier > repostore.compare > repostore.ingest > com.atproto.sync.getRecord",
@@ -128,11 +127,11 @@ func TestTraceOfKubectl(t *testing.T) {
 	e.kubectl(t, "patch", "infra", "a", "--type=merge", "-p", `{"spec":{"description":"by kubectl"}}`)
 	const patch = "PATCH /apis/socialweb.computer/v1alpha1/infras/{:name}"
 	waitFor(t, "its trace", func() error {
-		roots := c.named(patch)
+		roots := c.Named(patch)
 		if len(roots) != 1 {
 			return fmt.Errorf("%d spans %s", len(roots), patch)
 		}
-		got := tree(c.of(hex.EncodeToString(roots[0].TraceId)), ours...)
+		got := testotlp.Tree(c.Trace(hex.EncodeToString(roots[0].TraceId)), ours...)
 		return contains(strings.Join(got, "\n"), patch+" > repostore.intent", patch+" > repostore.put > com.atproto.repo.putRecord", patch+" > repostore.finalize")
 	})
 }
@@ -151,9 +150,9 @@ func TestTracesByThemselves(t *testing.T) {
 	a.put(t, "bad", record{"$type": infraCollection, "description": "description-word", "contracts": "contracts-word"})
 	e.setRepo(t, func(s *v1alpha1.AtprotoRepoSpec) { s.EventSource = v1alpha1.EventSourceFirehose })
 	waitFor(t, "traces of their own", func() error {
-		return contains(c.text(), "repostore.publish", "repostore.ingest", "com.atproto.repo.putRecord")
+		return contains(c.Text(), "repostore.publish", "repostore.ingest", "com.atproto.repo.putRecord")
 	})
-	text := c.text()
+	text := c.Text()
 	secrets.Lock()
 	defer secrets.Unlock()
 	for _, w := range append(slices.Clone(secrets.words), append(words, "description-word", "contracts-word")...) {
