@@ -30,7 +30,7 @@ func (s *schedule) checkOp(o *schedOp, states []viewState) {
 		if has && first < 0 {
 			first = i
 		}
-		if o.public && o.labels && v.obj.Spec.Items[o.id] != "" && !has && o.kind != "create" && !s.excused(o) {
+		if o.public && o.labels && v.obj.Spec.Items[o.id] != "" && !has && o.kind != "create" && !s.excused(o, v) {
 			s.violation("%s is torn at revision %d: its declaration shows without its private part", o, v.revision)
 		}
 	}
@@ -83,11 +83,13 @@ func (s *schedule) inRecord(o *schedOp) bool {
 
 // excused tells whether a put arrived after its writer had given it up, when the
 // record had been changed, and changed back, since: then its bytes are not taken for
-// the writer's, and its private part is lost, which the writer was not promised.
-func (s *schedule) excused(o *schedOp) bool {
+// the writer's, and its private part is lost, which the writer was not promised. So
+// it is where an edit came over the put before anybody had seen it: a record that
+// is neither base nor target settles the intent by the stream's word, or drops it.
+func (s *schedule) excused(o *schedOp, torn viewState) bool {
 	for i, c := range s.repo.history() {
 		if c.by == o.id && c.late {
-			return i > o.ended.commits
+			return i > o.ended.commits || torn.stamp.Rev > c.rev
 		}
 	}
 	return false
