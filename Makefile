@@ -74,7 +74,7 @@ ifeq ($(PKGS),./...)
 	hack/fuzz.sh $(FUZZTIME)
 endif
 
-E2E_PKGS = $(if $(filter ./...,$(PKGS)),./test/e2e/...,$(PKGS))
+E2E_PKGS = $(if $(filter ./...,$(PKGS)),./test/e2e/... ./test/cases ./test/kubectl,$(PKGS))
 
 # Each package has a control plane of its own. What they test is programs, so that
 # a result of before says nothing.

@@ -11,8 +11,9 @@ import (
 
 // env is one server with its PDS, for all cases.
 type env struct {
-	*testdev.Dev
-	k *testkubectl.Kubectl
+	// Repo is the default repository, past the server.
+	Repo *atproto.Client
+	k    *testkubectl.Kubectl
 }
 
 // cases run one after the other; each uses names of its own and leaves nothing
@@ -42,15 +43,25 @@ var cases = []struct {
 	{"foreign edits", testForeignEdits},
 }
 
+// servers are what the cases run on, by name. With the build tag e2e it is a real
+// control plane instead.
+var servers = map[string]func(*testing.T) env{
+	"embedded PDS": func(t *testing.T) env { return onDev(t, nil) },
+	"reference PDS": func(t *testing.T) env {
+		return onDev(t, testpds.StartReference(t, testpds.Options{}))
+	},
+}
+
+func onDev(t *testing.T, pds *testpds.Server) env {
+	t.Helper()
+	d := testdev.Start(t, testdev.Options{PDS: pds})
+	return env{d.Repo, d.Kubectl(t)}
+}
+
 func TestKubectl(t *testing.T) {
-	pdses := map[string]func(*testing.T) *testpds.Server{
-		"embedded PDS":  func(*testing.T) *testpds.Server { return nil },
-		"reference PDS": func(t *testing.T) *testpds.Server { return testpds.StartReference(t, testpds.Options{}) },
-	}
-	for name, start := range pdses {
+	for name, start := range servers {
 		t.Run(name, func(t *testing.T) {
-			d := testdev.Start(t, testdev.Options{PDS: start(t)})
-			e := env{d, d.Kubectl(t)}
+			e := start(t)
 			for _, c := range cases {
 				t.Run(c.name, func(t *testing.T) { c.run(t, e) })
 			}

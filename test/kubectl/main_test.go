@@ -6,4 +6,7 @@ import (
 	"socialweb.computer/infra-apiserver/internal/testdev"
 )
 
-func TestMain(m *testing.M) { testdev.Main(m) }
+// run is TestMain: of a control plane with the build tag e2e.
+var run = testdev.Main
+
+func TestMain(m *testing.M) { run(m) }

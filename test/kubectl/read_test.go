@@ -62,7 +62,7 @@ func testTable(t *testing.T, e env) {
 	if got := strings.Fields(lines[0]); strings.Join(got[5:], " ") != "URI CID DIRECTION" {
 		t.Errorf("wide head: %v", got)
 	}
-	if got := strings.Fields(lines[1]); !strings.HasPrefix(got[5], "at://"+e.PDS.DID) || !strings.HasPrefix(got[6], "bafyrei") {
+	if got := strings.Fields(lines[1]); !strings.HasPrefix(got[5], "at://"+e.Repo.DID()) || !strings.HasPrefix(got[6], "bafyrei") {
 		t.Errorf("wide row: %v", got)
 	}
 	repos := e.k.Run(t, "get", "arepo")
@@ -121,7 +121,7 @@ func testValidation(t *testing.T, e env) {
 		t.Errorf("two contracts of one name: %s", err)
 	}
 	err := e.k.Fails(t, `{"apiVersion":"socialweb.computer/v1alpha1","kind":"AtprotoRepo","metadata":{"name":"second"},
-"spec":{"did":"did:plc:ewvi7nxzyoun6zhxrhs64oiz","pds":"`+e.PDS.URL+`","default":true}}`, "create", "-f", "-")
+"spec":{"did":"did:plc:ewvi7nxzyoun6zhxrhs64oiz","pds":"`+e.Repo.Host()+`","default":true}}`, "create", "-f", "-")
 	if !strings.Contains(err, "spec.default") {
 		t.Errorf("a second default repository: %s", err)
 	}

@@ -15,7 +15,7 @@ func testCreateGetList(t *testing.T, e env) {
 	if got := e.field(t, "create-1", ".spec.description"); got != "of create-1" {
 		t.Errorf("description: %q", got)
 	}
-	if got := e.field(t, "create-1", ".status.record.uri"); got != "at://"+e.PDS.DID+"/"+collection+"/create-1" {
+	if got := e.field(t, "create-1", ".status.record.uri"); got != "at://"+e.Repo.DID()+"/"+collection+"/create-1" {
 		t.Errorf("uri: %q", got)
 	}
 	for _, list := range []string{"infras", "infra", "inf", "infras.socialweb.computer", "infras.v1alpha1.socialweb.computer", "socialweb"} {
