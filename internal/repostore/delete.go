@@ -163,21 +163,26 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, pr
 		return retryOr(err)
 	}
 	if errors.Is(err, errMoved) {
-		// Somebody else finished it, or gave it up; the record is gone either way.
-		if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
-			return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
-		}
-		at, last, err := s.deletedAt(ctx, ref, sn.revision)
-		if err == nil && last != sn.revision && pre != nil && pre.ResourceVersion != nil {
-			err = errors.New("another version than was demanded") // a private write joined: see join.go
-		}
-		if err != nil {
-			return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
-		}
-		if at == 0 {
-			return again, nil
-		}
-		return finished, s.decodeInto(sn.data, at, out)
+		return s.deletedByOthers(ctx, ref, m, uri, sn, pre, out)
 	}
 	return finished, err
+}
+
+// deletedByOthers: the record is gone, and somebody else finished the deletion, or
+// gave it up.
+func (s *Store) deletedByOthers(ctx context.Context, ref objectRef, m *mount, uri recordURI, sn snapshot, pre *storage.Preconditions, out runtime.Object) (outcome, error) {
+	if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
+		return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
+	}
+	at, last, err := s.deletedAt(ctx, ref, sn.revision)
+	if err == nil && last != sn.revision && pre != nil && pre.ResourceVersion != nil {
+		err = errors.New("another version than was demanded") // a private write joined: see join.go
+	}
+	if err != nil {
+		return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
+	}
+	if at == 0 {
+		return again, nil
+	}
+	return finished, s.decodeInto(sn.data, at, out)
 }
