@@ -68,7 +68,7 @@ func etcdSet() *appsv1.StatefulSet {
 					ServiceAccountName:           EtcdName,
 					AutomountServiceAccountToken: ptr(true),
 					PriorityClassName:            priorityClass,
-					SecurityContext:              podSecurity(),
+					SecurityContext:              etcdSecurity(),
 					InitContainers:               []corev1.Container{certsInit()},
 					Containers:                   []corev1.Container{etcdServer()},
 					Volumes: []corev1.Volume{{Name: certsVolume, VolumeSource: corev1.VolumeSource{
@@ -85,6 +85,14 @@ func etcdSet() *appsv1.StatefulSet {
 			}},
 		},
 	}
+}
+
+// etcdSecurity leaves the volume's files alone once they are etcd's: it wants no
+// group to read them.
+func etcdSecurity() *corev1.PodSecurityContext {
+	s := podSecurity()
+	s.FSGroupChangePolicy = ptr(corev1.FSGroupChangeOnRootMismatch)
+	return s
 }
 
 // certsInit makes what is missing of the two Secrets and leaves etcd's part of it

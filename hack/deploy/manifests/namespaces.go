@@ -40,6 +40,7 @@ func namespaces() []Object {
 		File: "quota.yaml",
 		Doc: "Some clusters admit pods of a system priority only where a quota allows for them.\n" +
 			"Until this server is back, nobody's namespace can be deleted: hence the priority.",
+		When: hasPriority,
 		Typed: &corev1.ResourceQuota{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
 			ObjectMeta: inNamespace(Name+"-critical", containerName),

@@ -18,7 +18,6 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
-	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 
@@ -183,18 +182,19 @@ func helm(t *testing.T, values map[string]any) map[string]any {
 
 func renderChart(t *testing.T, values map[string]any) (map[string]string, error) {
 	t.Helper()
+	return renderIn(t, manifests.Namespace, values)
+}
+
+func renderIn(t *testing.T, namespace string, values map[string]any) (map[string]string, error) {
+	t.Helper()
 	chart, err := loader.LoadDir(filepath.Join(deployed, chartDir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return renderLoaded(chart, values)
-}
-
-func renderLoaded(chart *chartv2.Chart, values map[string]any) (map[string]string, error) {
 	if values == nil {
 		values = map[string]any{}
 	}
-	release := common.ReleaseOptions{Name: "r", Namespace: manifests.Namespace, Revision: 1, IsInstall: true}
+	release := common.ReleaseOptions{Name: "r", Namespace: namespace, Revision: 1, IsInstall: true}
 	all, err := util.ToRenderValues(chart, values, release, common.DefaultCapabilities)
 	if err != nil {
 		return nil, err

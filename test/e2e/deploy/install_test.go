@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -177,7 +178,7 @@ func probes(t *testing.T, c corev1.Container, address string) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for _, p := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 		harness.Eventually(t, func(ctx context.Context) error {
-			_, err := get(ctx, client, fmt.Sprintf("https://%s:%d%s", address, port, p.HTTPGet.Path))
+			_, err := get(ctx, client, "https://"+net.JoinHostPort(address, strconv.Itoa(port))+p.HTTPGet.Path)
 			return err
 		})
 	}
@@ -257,7 +258,7 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // it was read
 	b, err := io.ReadAll(resp.Body)
 	if resp.StatusCode != http.StatusOK {
 		err = errors.Join(err, fmt.Errorf("%s: %s: %s", url, resp.Status, b))
@@ -272,6 +273,6 @@ func free(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer l.Close() //nolint:errcheck // it was for its address
 	return l.Addr().String()
 }
