@@ -175,7 +175,7 @@ func (s *Store) deletedByOthers(ctx context.Context, ref objectRef, m *mount, ur
 		return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
 	}
 	at, last, err := s.deletedAt(ctx, ref, sn.revision)
-	if err == nil && last != sn.revision && pre != nil && pre.ResourceVersion != nil {
+	if at != 0 && last != sn.revision && pre != nil && pre.ResourceVersion != nil {
 		err = errors.New("another version than was demanded") // a private write joined: see join.go
 	}
 	if err != nil {
