@@ -1,0 +1,109 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	base       = "/apis/socialweb.computer/v1alpha1"
+	mergePatch = "application/merge-patch+json"
+	applyPatch = "application/apply-patch+yaml"
+)
+
+// caller sends plain requests as one user.
+type caller struct {
+	config *rest.Config
+	client *http.Client
+}
+
+func newCaller(t *testing.T, c *rest.Config) caller {
+	t.Helper()
+	client, err := rest.HTTPClientFor(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return caller{c, client}
+}
+
+// reply to a plain request.
+type reply struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+// status of the reply; its zero value where it is none.
+func (r reply) status() metav1.Status {
+	var s metav1.Status
+	_ = json.Unmarshal([]byte(r.body), &s) // a text, or another object
+	return s
+}
+
+// ask sends a request; headers are "Name: value".
+func (c caller) ask(t *testing.T, method, path, body string, headers ...string) reply {
+	t.Helper()
+	r, err := c.try(t, method, path, body, headers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// try is ask where no answer may come.
+func (c caller) try(t *testing.T, method, path, body string, headers ...string) (reply, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, c.config.Host+path, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Add(name, value)
+		if name == "Content-Type" {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(resp.Body)
+	return reply{resp.StatusCode, resp.Header, string(text)}, err
+}
+
+// kind is one of ours, for cases that each of them has to pass.
+type kind struct {
+	name, resource, short string
+	// spec of an object, and a field of it with two more values.
+	spec           string
+	field          string
+	other, another string
+}
+
+// kinds are all of ours. The AtprotoRepo is one that is never connected to.
+var kinds = []kind{
+	{"Infra", "infras", "inf", `{"description":"one","contracts":[{"name":"web"}]}`, "description", `"two"`, `"three"`},
+	{"EphemeralInfra", "ephemeralinfras", "einf", `{"description":"one","ttlSeconds":3600,"contracts":[{"name":"web"}]}`, "description", `"two"`, `"three"`},
+	{"AtprotoRepo", "atprotorepos", "arepo", `{"did":"did:plc:ewvi7nxzyoun6zhxrhs64oiz","access":"None","eventSource":"Firehose"}`, "eventSource", `"Poll"`, `"Firehose"`},
+}
+
+// manifest of an object of the kind; more goes into its metadata.
+func (k kind) manifest(name string, more ...string) string {
+	metadata := fmt.Sprintf(`"name":%q`, name)
+	for _, m := range more {
+		metadata += "," + m
+	}
+	return fmt.Sprintf(`{"apiVersion":"socialweb.computer/v1alpha1","kind":%q,"metadata":{%s},"spec":%s}`, k.name, metadata, k.spec)
+}
