@@ -98,6 +98,12 @@ func (p *Process) kill() {
 // stop ends it in good order; an error says that it had to be killed.
 func (p *Process) stop() error {
 	p.Signal(syscall.SIGTERM)
+	return p.awaitEnd()
+}
+
+// awaitEnd waits for the end of what was told to end. (A second signal would end it
+// without order.)
+func (p *Process) awaitEnd() error {
 	select {
 	case <-p.done:
 		return nil

@@ -163,7 +163,7 @@ func (r *Replica) stop() error {
 	case <-p.Done():
 	}
 	r.leave()
-	if err := p.stop(); err != nil {
+	if err := p.awaitEnd(); err != nil {
 		return fmt.Errorf("%w; the end of its log:\n%s", err, tail(p.log, 20))
 	}
 	if err := p.Err(); err != nil {
