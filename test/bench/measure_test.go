@@ -2,61 +2,26 @@ package bench
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"socialweb.computer/infra-apiserver/test/bench/measure"
 )
 
 // times of one side.
 type times []time.Duration
 
-func (t times) median() time.Duration { return t.at(0.5) }
+func (t times) median() time.Duration { return measure.Times(t).Median() }
 
-func (t times) at(q float64) time.Duration {
-	s := slices.Clone(t)
-	slices.Sort(s)
-	return s[min(len(s)-1, int(q*float64(len(s))))]
-}
-
-func (t times) String() string {
-	return fmt.Sprintf("%s (p95 %s)", round(t.median()), round(t.at(0.95)))
-}
-
-func round(d time.Duration) time.Duration {
-	switch {
-	case d > time.Second:
-		return d.Round(10 * time.Millisecond)
-	case d > 10*time.Millisecond:
-		return d.Round(100 * time.Microsecond)
-	default:
-		return d.Round(10 * time.Microsecond)
-	}
-}
+func (t times) String() string { return measure.Times(t).String() }
 
 // turns measures both sides n times, taking turns, after a few for warmth.
 func turns(b *testing.B, n int, ours, theirs func(ctx context.Context, i int) error) (o, t times) {
 	b.Helper()
-	const warm = 5
-	for i := range n + warm {
-		for side, f := range []func(context.Context, int) error{ours, theirs} {
-			begin := time.Now()
-			if err := f(b.Context(), i); err != nil {
-				b.Fatal(err)
-			}
-			d := time.Since(begin)
-			switch {
-			case i < warm:
-			case side == 0:
-				o = append(o, d)
-			default:
-				t = append(t, d)
-			}
-		}
-	}
-	return o, t
+	out := measure.Turns(b, 5, n, measure.Timed(ours), measure.Timed(theirs))
+	return times(out[0]), times(out[1])
 }
 
 func ratio(o, t time.Duration) float64 { return float64(o) / float64(t) }
