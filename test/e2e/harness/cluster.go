@@ -2,8 +2,8 @@ package harness
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -107,9 +107,10 @@ func getOK(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // only its status counts
+	defer resp.Body.Close() //nolint:errcheck // it was read
 	if resp.StatusCode != http.StatusOK {
-		return errors.New(url + ": " + resp.Status)
+		body, _ := io.ReadAll(resp.Body) // for a person
+		return fmt.Errorf("%s: %s %s", url, resp.Status, body)
 	}
 	return nil
 }
