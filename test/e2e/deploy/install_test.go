@@ -12,7 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,6 +29,8 @@ import (
 const (
 	servingSecret = "infra-apiserver-serving"
 	etcdName      = "infra-apiserver-etcd"
+	// servingCertificate is the manifest of what the server keeps.
+	servingCertificate = "../../../artifacts/deploy/base/serving-certificate.yaml"
 	// port of the Service on loopback.
 	port = 9443
 )
@@ -194,7 +195,7 @@ func ownCertificate(t *testing.T, k *testkubectl.Kubectl, dir string) {
 		t.Errorf("the APIService trusts %q, the Secret has %q", before["caBundle"], before["ca.crt"])
 	}
 	k.Run(t, "apply", "--server-side", "--validate=strict", "-k", dir)
-	k.Run(t, "apply", "-f", filepath.Join("..", "..", "..", "artifacts", "deploy", "base", "serving-certificate.yaml"))
+	k.Run(t, "apply", "-f", servingCertificate)
 	after := kept(t)
 	for name := range before {
 		if !bytes.Equal(before[name], after[name]) {

@@ -28,6 +28,8 @@ type right = authorizationv1.ResourceAttributes
 // of the credentials, and anywhere else.
 func TestServersRights(t *testing.T) {
 	k := plane.Kubectl(t)
+	// The rest the plane has applied for its replicas.
+	k.Run(t, "apply", "--server-side", "-f", servingCertificate)
 	list := func(namespace string) string {
 		return k.Run(t, "auth", "can-i", "--list", "--as="+account, "-n", namespace)
 	}
