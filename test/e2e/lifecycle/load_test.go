@@ -1,0 +1,180 @@
+//go:build e2e
+
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+const path = "/apis/socialweb.computer/v1alpha1/infras"
+
+// load is what clients do, through the aggregator. Its requests are not retried: one
+// that fails is counted.
+type load struct {
+	client *http.Client
+	host   string
+	names  []string
+
+	mu       sync.Mutex // guards what follows
+	failures []string
+	took     []time.Duration
+	expired  atomic.Int64 // watches that were told 410
+	ended    atomic.Int64 // watches that were ended
+}
+
+// newLoad makes objects for it.
+func newLoad(t *testing.T, objects int) *load {
+	t.Helper()
+	c := plane.Config()
+	client, err := rest.HTTPClientFor(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &load{client: client, host: c.Host}
+	for range objects {
+		l.names = append(l.names, plane.Infra(t))
+	}
+	return l
+}
+
+// run makes rate requests a second until ctx ends, reads and writes in turns, some
+// of them to the records, and keeps watches open. It returns when all has ended.
+func (l *load) run(ctx context.Context, rate, watches int) {
+	var wg sync.WaitGroup
+	tick := time.NewTicker(time.Second / time.Duration(rate))
+	defer tick.Stop()
+	for i := range watches {
+		// Every other one is of a kind of which nothing changes.
+		resource := []string{"infras", "ephemeralinfras"}[i%2]
+		wg.Go(func() { l.watch(ctx, resource) })
+	}
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			wg.Wait()
+			return
+		case <-tick.C:
+			name := l.names[i%len(l.names)]
+			wg.Go(func() {
+				switch {
+				case i%25 == 0:
+					l.do(ctx, http.MethodPatch, path+"/"+name, fmt.Sprintf(`{"spec":{"description":"%d"}}`, i))
+				case i%5 == 0:
+					l.do(ctx, http.MethodPatch, path+"/"+name, fmt.Sprintf(`{"metadata":{"labels":{"l":"%d"}}}`, i))
+				case i%5 == 1:
+					l.do(ctx, http.MethodGet, path+"?resourceVersion=0", "")
+				default:
+					l.do(ctx, http.MethodGet, path+"/"+name, "")
+				}
+			})
+		}
+	}
+}
+
+// watch keeps a watch open until ctx ends, as an informer does.
+func (l *load) watch(ctx context.Context, resource string) {
+	objects := plane.Admin().Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource(resource))
+	rv := ""
+	for ctx.Err() == nil {
+		if rv == "" {
+			list, err := objects.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+			if err != nil {
+				l.fail(ctx, "list: "+err.Error())
+				continue
+			}
+			rv = list.GetResourceVersion()
+		}
+		w, err := objects.Watch(ctx, metav1.ListOptions{ResourceVersion: rv, AllowWatchBookmarks: true})
+		if err != nil {
+			continue // a watch may be refused for a moment
+		}
+		rv = l.follow(w, rv)
+	}
+}
+
+// follow reads a watch to its end, and returns where to go on; "": list first.
+func (l *load) follow(w watch.Interface, rv string) string {
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		if e.Type == watch.Error {
+			if err := apierrors.FromObject(e.Object); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+				l.expired.Add(1)
+				return ""
+			}
+			continue
+		}
+		if o, ok := e.Object.(*unstructured.Unstructured); ok {
+			rv = o.GetResourceVersion()
+		}
+	}
+	l.ended.Add(1)
+	return rv
+}
+
+func (l *load) do(ctx context.Context, method, path, body string) {
+	begin := time.Now()
+	// A request that has begun is not cut off by the end of the load.
+	req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), method, l.host+path, strings.NewReader(body))
+	if err != nil {
+		l.fail(ctx, err.Error())
+		return
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+	}
+	resp, err := l.client.Do(req)
+	if err != nil {
+		l.fail(ctx, err.Error())
+		return
+	}
+	b, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusOK || !json.Valid(b) {
+		l.fail(ctx, fmt.Sprintf("%s %s: %d %v %.300s", method, path, resp.StatusCode, err, b))
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.took = append(l.took, time.Since(begin))
+}
+
+func (l *load) fail(ctx context.Context, text string) {
+	if ctx.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures = append(l.failures, time.Now().Format("15:04:05.000 ")+text)
+}
+
+// report says what was measured, and fails the test for what went wrong.
+func (l *load) report(t *testing.T) {
+	t.Helper()
+	slices.Sort(l.took)
+	if len(l.took) == 0 {
+		t.Fatal("no request came through")
+	}
+	t.Logf("%d requests, p50 %s, p99 %s, longest %s; %d watches ended, %d told 410", len(l.took),
+		l.took[len(l.took)/2], l.took[len(l.took)*99/100], l.took[len(l.took)-1], l.ended.Load(), l.expired.Load())
+	if len(l.failures) > 0 {
+		t.Errorf("%d of %d requests failed:\n%s", len(l.failures), len(l.failures)+len(l.took), strings.Join(l.failures[:min(10, len(l.failures))], "\n"))
+	}
+}

@@ -1,0 +1,90 @@
+//go:build e2e
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"socialweb.computer/infra-apiserver/test/e2e/harness"
+)
+
+// soak says that the cases of minutes and of full load run.
+var soak = os.Getenv("INFRA_SOAK") != ""
+
+// TestRollingRestart (C42): both replicas are restarted, one after the other, while
+// clients read, write and watch through the aggregator. No request fails, each watch
+// goes on elsewhere, and what nobody touched keeps its version.
+func TestRollingRestart(t *testing.T) {
+	rounds, watches := 1, 20
+	if soak {
+		rounds, watches = 5, 100
+	}
+	quiet := plane.Infra(t)
+	settled(t, quiet)
+	l := newLoad(t, 10)
+	before := versions(t, quiet)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.run(ctx, 50, watches)
+	}()
+	for range rounds {
+		for _, r := range plane.Replicas {
+			r.Stop(t)
+			r.Start(t)
+		}
+	}
+	cancel()
+	<-done
+	l.report(t)
+	if most := int64(watches * 2 * rounds); l.expired.Load() > most {
+		t.Errorf("%d watches were told 410, of %d that moved", l.expired.Load(), most)
+	}
+	if diff := cmp.Diff(before, versions(t, quiet)); diff != "" {
+		t.Errorf("what nobody touched, before (-), after (+):\n%s", diff)
+	}
+}
+
+// settled waits until nothing is left to be written of an object, and both replicas
+// have it so.
+func settled(t *testing.T, name string) {
+	t.Helper()
+	harness.Eventually(t, func(ctx context.Context) error {
+		seen := map[string]bool{}
+		for _, r := range plane.Replicas {
+			o, err := harness.NewClients(t, r.Direct(plane.Config())).Infra.SocialwebV1alpha1().Infras().Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+			if err != nil {
+				return err
+			}
+			if o.Status.Record == nil || o.Status.Record.Direction != "InSync" {
+				return fmt.Errorf("status.record %+v", o.Status.Record)
+			}
+			seen[o.ResourceVersion] = true
+		}
+		if len(seen) != 1 {
+			return fmt.Errorf("versions %v", seen)
+		}
+		return nil
+	})
+}
+
+// versions of an object at each replica, from its cache.
+func versions(t *testing.T, name string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, r := range plane.Replicas {
+		o, err := harness.NewClients(t, r.Direct(plane.Config())).Infra.SocialwebV1alpha1().Infras().Get(t.Context(), name, metav1.GetOptions{ResourceVersion: "0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[r.Name] = o.ResourceVersion + " " + string(o.UID)
+	}
+	return out
+}
