@@ -118,6 +118,7 @@ lint: bin/golangci-lint ## Run golangci-lint (PKGS=./internal/…)
 	bin/golangci-lint run $(PKGS)
 ifeq ($(PKGS),./...)
 	cd hack/deploy && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml
+	cd hack/monitoring && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml
 endif
 
 .PHONY: verify-monitoring

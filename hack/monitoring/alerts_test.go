@@ -57,7 +57,7 @@ func (r *alerting) eval(t *testing.T, m memory, at time.Time) {
 	for _, s := range vector {
 		a := &alert{labels: map[string]string{}, annotations: map[string]string{}, since: at}
 		s.Metric.Range(func(l labels.Label) {
-			if l.Name != labels.MetricName {
+			if l.Name != model.MetricNameLabel {
 				a.labels[l.Name] = l.Value
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -65,7 +65,7 @@ func check(where, text string, known map[string]metric, used map[string]bool) (f
 		named := map[string]bool{}
 		for _, l := range s.LabelMatchers {
 			named[l.Name] = true
-			if l.Name != labels.MetricName && !slices.Contains(m.labels, l.Name) && !slices.Contains(targetLabels, l.Name) {
+			if l.Name != model.MetricNameLabel && !slices.Contains(m.labels, l.Name) && !slices.Contains(targetLabels, l.Name) {
 				complain("%s has no label %s", s.Name, l.Name)
 			}
 		}

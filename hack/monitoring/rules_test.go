@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,12 +151,12 @@ func compare(t *testing.T, what string, r *alerting, want []expected) {
 }
 
 func describe(labels, annotations map[string]string) string {
-	text := ""
+	var text strings.Builder
 	for _, m := range []map[string]string{labels, annotations} {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
-			text += fmt.Sprintf("%s=%q ", k, m[k])
+			fmt.Fprintf(&text, "%s=%q ", k, m[k])
 		}
-		text += "| "
+		text.WriteString("| ")
 	}
-	return text
+	return text.String()
 }

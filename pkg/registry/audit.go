@@ -17,7 +17,7 @@ import (
 // doesn't know the name.
 const GeneratedNameAnnotation = socialweb.GroupName + "/generated-name"
 
-// Create implements rest.Creater.
+// Create implements rest.StandardStorage.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	sent, err := meta.Accessor(obj)
 	if err != nil {

@@ -116,14 +116,14 @@ func (f family) line(name string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", name, f.kind, strings.Join(labels, ",")))
 }
 
-func checkMetricsFile(t *testing.T, real map[string]family) {
+func checkMetricsFile(t *testing.T, shown map[string]family) {
 	t.Helper()
 	b, err := os.ReadFile(metricsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for name := range real {
+	for name := range shown {
 		if strings.HasPrefix(name, "infra_apiserver_") {
 			names[name] = true
 		}
@@ -138,7 +138,7 @@ func checkMetricsFile(t *testing.T, real map[string]family) {
 		names[name] = true
 	}
 	for _, name := range keys(names) {
-		f, ok := real[name]
+		f, ok := shown[name]
 		if !ok {
 			t.Errorf("%s names %s, which /metrics doesn't have", metricsFile, name)
 		}

@@ -74,11 +74,3 @@ func (s *server) scrape(t testing.TB) map[string]family {
 	}
 	return out
 }
-
-// count is how many series there are in all.
-func count(families map[string]family) (n int) {
-	for _, f := range families {
-		n += len(f.series)
-	}
-	return n
-}

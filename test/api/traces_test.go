@@ -44,7 +44,7 @@ func headless(t *testing.T, a *account) *account {
 	}}
 	s := httptest.NewServer(proxy)
 	t.Cleanup(s.Close)
-	front := *a.pds //nolint:govet // its functions may be called by either
+	front := *a.pds
 	front.URL = s.URL
 	return &account{Account: a.Account, pds: &front}
 }
