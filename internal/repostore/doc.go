@@ -20,6 +20,7 @@
 //   - mount.go, barrier.go, resync.go: a repository and how far it is ingested
 //   - read.go: the read path
 //   - publisher.go: observed status on its way to the record
+//   - observe.go, unpublished.go: what metrics and traces are told
 //   - errors.go: the sentinels, and the one map from them to API errors
 //
 // Invariants, each stated again where it is kept:
