@@ -85,26 +85,27 @@ func (r *rebuilder) all(ctx context.Context, keys []atproto.Key) (err error) {
 	return group.Wait()
 }
 
-// undisturbed leaves out the records that have to be looked at one by one: of two
-// that would have one name both, and those whose object has an open or a dropped
-// intent.
+// undisturbed leaves out the records that have to be looked at one by one: those
+// whose object has an open or a dropped intent, and those whose name is another
+// record's too, but for one that has it from before.
 func (r *rebuilder) undisturbed(ctx context.Context, keys []atproto.Key) ([]atproto.Key, error) {
-	names := map[string]int{}
+	claims, disturbed := map[string]int{}, map[string]bool{}
 	for _, key := range keys {
-		names[r.nameOf(key)]++
+		claims[r.nameOf(key)]++
 	}
 	ofWorkspace := makeRef(r.resourcePrefix, r.m.Workspace, "")
 	for _, prefix := range []string{r.keys.intent(ofWorkspace), r.keys.tombstonesIn(r.resourcePrefix, r.m.Workspace)} {
 		if err := r.hub.eachKey(ctx, prefix, func(key string, _ []byte, _ int64) error {
 			name, _, _ := strings.Cut(key[len(prefix):], "/")
-			names[name] = 2
+			disturbed[name] = true
 			return nil
 		}); err != nil {
 			return nil, err
 		}
 	}
 	return slices.DeleteFunc(keys, func(key atproto.Key) bool {
-		if names[r.nameOf(key)] == 1 {
+		name := r.nameOf(key)
+		if !disturbed[name] && (claims[name] == 1 || r.ids[key.RKey] != nil) {
 			return false
 		}
 		r.leave(key)

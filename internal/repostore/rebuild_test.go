@@ -1,0 +1,163 @@
+package repostore
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// viewRevisions counts the views of each revision: those made together share one.
+func (w *world) viewRevisions() map[int64]int {
+	w.t.Helper()
+	resp, err := w.etcd.Get(w.t.Context(), w.prefix+"/views/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out := map[int64]int{}
+	for _, kv := range resp.Kvs {
+		out[kv.ModRevision]++
+	}
+	return out
+}
+
+// A start with an empty cache makes its views in as few transactions as etcd
+// takes, proves no record by itself, and leaves etcd at a revision after them all:
+// a cache that has seen some views of the last transaction must not pass for
+// current (I7).
+func TestRebuildMakesViewsTogether(t *testing.T) {
+	w := newWorld(t)
+	const records = 200
+	for i := range records {
+		w.repo.foreign(recordKey(fmt.Sprintf("r%03d", i)), widgetRecord("x"))
+	}
+	r := w.replica("A")
+	if all, err := r.list(r.ctx()); err != nil || len(all) != records {
+		t.Fatalf("%d objects, %v", len(all), err)
+	}
+	revisions := w.viewRevisions()
+	if want := (records + 60) / 61; len(revisions) != want {
+		t.Errorf("%d transactions, want %d: %v", len(revisions), want, revisions)
+	}
+	if n := w.repo.count("prove"); n > 0 {
+		t.Errorf("%d records were read by themselves", n)
+	}
+	now, err := r.hub.revision(t.Context())
+	if err != nil || revisions[now] > 0 {
+		t.Errorf("views are of etcd's revision %d (%v)", now, err)
+	}
+}
+
+// tombstone leaves the memory of a dropped intent that means nothing here.
+func (w *world) tombstone(name string) {
+	w.t.Helper()
+	key := w.prefix + "/tombstones" + w.ref(name).key + "/nonce"
+	if _, err := w.etcd.Put(w.t.Context(), key, `{"op":"update","nonce":"nonce","uri":"elsewhere"}`); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// An object of which an intent was dropped is left to ingest, which knows what
+// that meant; all others are made together all the same.
+func TestRebuildLeavesOutWhatHasATombstone(t *testing.T) {
+	w := newWorld(t)
+	for i := range 60 {
+		w.repo.foreign(recordKey(fmt.Sprintf("r%02d", i)), widgetRecord("x"))
+	}
+	w.tombstone("r07")
+	r := w.replica("A")
+	if all, err := r.list(r.ctx()); err != nil || len(all) != 60 {
+		t.Fatalf("%d objects, %v", len(all), err)
+	}
+	if n := w.repo.count("prove"); n != 1 {
+		t.Errorf("%d records were read by themselves, want one", n)
+	}
+	if revisions := w.viewRevisions(); len(revisions) != 2 {
+		t.Errorf("views were made by transactions %v, want two", revisions)
+	}
+}
+
+// Where something was written since the views were read, no transaction of many
+// stands; each name counts by itself then.
+func TestRebuildWhileSomebodyWrites(t *testing.T) {
+	w := newWorld(t)
+	for i := range 100 {
+		w.repo.foreign(recordKey(fmt.Sprintf("r%02d", i)), widgetRecord("x"))
+	}
+	r := w.replica("A")
+	before, err := r.hub.revision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, commit, err := w.repo.Export(t.Context(), []string{widgetCollection})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.tombstone("r42")
+	rb := &rebuilder{Store: r.store, m: r.m(), held: held, rev: commit.Rev, before: before}
+	if err := rb.all(t.Context(), slices.Collect(maps.Keys(held))); err != nil {
+		t.Fatal(err)
+	}
+	if len(rb.left) != 1 || rb.left[0] != recordKey("r42") || len(w.keysBelow("views")) != 99 {
+		t.Errorf("%d views, left %v", len(w.keysBelow("views")), rb.left)
+	}
+	for revision, n := range w.viewRevisions() {
+		if n > rb.perSingly() {
+			t.Errorf("%d views of revision %d", n, revision)
+		}
+	}
+}
+
+// Of two records that would have one name the one that is bound by it keeps it, and
+// the other waits.
+func TestRebuildOfOneNameTwice(t *testing.T) {
+	w := newWorld(t)
+	a := w.replica("A")
+	for i := range 40 {
+		w.repo.foreign(recordKey(fmt.Sprintf("r%02d", i)), widgetRecord("x"))
+	}
+	w.repo.foreign(recordKey("followed"), widgetRecord("followed"))
+	a.deliverAll()
+	bindUnderAnotherName(t, a, "followed", "another")
+	before := a.uids()
+	w.repo.foreign(recordKey("another"), widgetRecord("its name is taken"))
+	w.wipe()
+	b := w.replica("B")
+	after := b.uids()
+	if len(after) != len(before) || after["r00"] != before["r00"] {
+		t.Errorf("before %v\nafter %v", before, after)
+	}
+}
+
+// A gap of which the head says that nothing was missed compares nothing; one in
+// which a commit was missed does, and so does one that lost views here.
+func TestGapIsClosedByTheHead(t *testing.T) {
+	r := alone(t)
+	for what, c := range map[string]struct {
+		before func()
+		want   bool
+	}{
+		"nothing was missed": {func() {}, false},
+		"a commit was missed": {func() {
+			r.src.disconnect()
+			r.repo.foreign(recordKey("o"), widgetRecord("missed"))
+		}, true},
+		"a view was lost": {func() { r.m().progress.lost("a test lost it") }, true},
+	} {
+		r.repo.resetCounts()
+		c.before()
+		r.src.reconnect()
+		r.deliverAll()
+		if _, g := r.m().progress.tasks(); g.open() {
+			t.Errorf("%s: the gap is open: %s", what, g.reason)
+		}
+		if compared := r.repo.count("list")+r.repo.count("export") > 0; compared != c.want {
+			t.Errorf("%s: compared %v", what, compared)
+		}
+	}
+	if w, _ := r.shown("o"); w == nil || w.Spec.Text != "missed" {
+		t.Errorf("the view shows %+v", w)
+	}
+}
