@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/metrics"
@@ -69,6 +71,7 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 		return err
 	}
 	m.hub.step("compare.before-views")
+	begin := m.hub.clock.Now()
 	before, err := m.hub.revision(ctx)
 	if err != nil {
 		return err
@@ -110,6 +113,8 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	if exported.Rev != "" {
 		reached = min(head, exported.Rev) // an export may be of an older state
 	}
+	klog.FromContext(ctx).Info("The repository was compared", "atprotorepo", klog.KRef(m.Workspace, m.Name),
+		"records", len(held), "rev", reached, "took", m.hub.clock.Since(begin).Round(time.Millisecond))
 	m.progress.compared(reached, g, busy)
 	m.answered(head, nil)
 	return nil
