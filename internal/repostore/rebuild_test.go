@@ -96,6 +96,9 @@ func TestRebuildWhileSomebodyWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.tombstone("r42")
+	if err := r.m().raiseHorizon(t.Context(), commit.Rev); err != nil {
+		t.Fatal(err)
+	}
 	rb := &rebuilder{Store: r.store, m: r.m(), held: held, rev: commit.Rev, before: before}
 	if err := rb.all(t.Context(), slices.Collect(maps.Keys(held))); err != nil {
 		t.Fatal(err)
@@ -107,6 +110,36 @@ func TestRebuildWhileSomebodyWrites(t *testing.T) {
 		if n > rb.perSingly() {
 			t.Errorf("%d views of revision %d", n, revision)
 		}
+	}
+}
+
+// An export that is older than what another replica has compared makes no view: a
+// record that it holds may be gone since.
+func TestRebuildFromAnExportBehindTheHorizon(t *testing.T) {
+	w := newWorld(t)
+	for i := range 50 {
+		w.repo.foreign(recordKey(fmt.Sprintf("r%02d", i)), widgetRecord("x"))
+	}
+	a, b := w.replica("A"), w.replica("B")
+	before, err := a.hub.revision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, commit, err := w.repo.Export(t.Context(), []string{widgetCollection})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.repo.foreign(recordKey("r42"), nil)
+	if all, err := b.list(b.ctx()); err != nil || len(all) != 49 {
+		t.Fatalf("%d objects, %v", len(all), err)
+	}
+	w.wipe() // nothing but the horizon tells A of it
+	rb := &rebuilder{Store: a.store, m: a.m(), held: held, rev: commit.Rev, before: before}
+	if err := rb.all(t.Context(), slices.Collect(maps.Keys(held))); err != nil {
+		t.Fatal(err)
+	}
+	if views := w.keysBelow("views"); len(views) > 0 || len(rb.left) != 50 {
+		t.Errorf("%d views, %d left", len(views), len(rb.left))
 	}
 }
 

@@ -23,12 +23,12 @@ const (
 )
 
 // perTogether is how many views a transaction makes that compares what was written
-// in the whole workspace: five compares, and two for each view.
-func (r *rebuilder) perTogether() int { return min(togetherMost, (r.hub.txnOps-5)/2) }
+// in the whole workspace: six compares, and two for each view.
+func (r *rebuilder) perTogether() int { return min(togetherMost, (r.hub.txnOps-6)/2) }
 
-// perSingly is that for one that compares five keys of each view, and two of the
+// perSingly is that for one that compares five keys of each view, and three of the
 // repository.
-func (r *rebuilder) perSingly() int { return (r.hub.txnOps - 2) / 5 }
+func (r *rebuilder) perSingly() int { return (r.hub.txnOps - 3) / 5 }
 
 // fresh view of a record.
 type freshView struct {
@@ -93,7 +93,7 @@ func (r *rebuilder) make(ctx context.Context, key atproto.Key) (freshView, error
 
 // commit writes views that don't exist, all or none. The fence was not read before
 // the export, so the transaction demands instead that no view of these names
-// exists, that the AtprotoRepo is not closing, that no record of the repository was deleted since, and that no intent,
+// exists, that the AtprotoRepo is not closing, that the export reaches the horizon, that no record of the repository was deleted since, and that no intent,
 // tombstone or detachment of the workspace was written since before: those that
 // were written earlier have been left out. Where that fails each name is compared
 // by itself; where it fails time and again somebody is at work, and it isn't tried
@@ -131,7 +131,7 @@ func (r *rebuilder) commit(ctx context.Context, batch []freshView) error {
 }
 
 func (r *rebuilder) write(ctx context.Context, batch []freshView, cmps []clientv3.Cmp) (bool, error) {
-	cmps = append(cmps, r.hub.notClosing(r.m))
+	cmps = append(cmps, r.hub.notClosing(r.m), r.horizonReached())
 	var ops []clientv3.Op
 	for _, v := range batch {
 		cmps = append(cmps, absent(r.keys.view(v.ref)))
@@ -166,6 +166,12 @@ func (r *rebuilder) fenceBefore(exists bool) clientv3.Cmp {
 		return absent(key)
 	}
 	return clientv3.Compare(clientv3.Value(key), "<", r.rev)
+}
+
+// horizonReached demands that the export is not older than the horizon: a record
+// that it holds may be gone, and another replica have found so.
+func (r *rebuilder) horizonReached() clientv3.Cmp {
+	return clientv3.Compare(clientv3.Value(r.keys.horizon(r.m.Workspace, r.m.Repo.DID())), "<", r.rev+"\x00")
 }
 
 // closeRebuild writes a key of its own. The views of one transaction share a

@@ -113,7 +113,7 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	if exported.Rev != "" {
 		reached = min(head, exported.Rev) // an export may be of an older state
 	}
-	klog.FromContext(ctx).Info("The repository was compared", "atprotorepo", klog.KRef(m.Workspace, m.Name),
+	klog.FromContext(ctx).V(2).Info("The repository was compared", "atprotorepo", klog.KRef(m.Workspace, m.Name),
 		"records", len(held), "rev", reached, "took", m.hub.clock.Since(begin).Round(time.Millisecond))
 	m.progress.compared(reached, g, busy)
 	m.answered(head, nil)
