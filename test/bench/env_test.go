@@ -69,7 +69,7 @@ func start(b *testing.B, prepare func(*env)) *env {
 		b.Fatal(err)
 	}
 	e.args = []string{"dev", "--data-dir", filepath.Join(e.dir, "data"), "--secure-port", "0", "--pds-port", "0",
-		"--pds", e.pds.URL, "--identifier", e.pds.Accounts[0].DID, "--password-file", password}
+		"--pds", e.pds.URL, "--identifier", e.pds.Accounts[0].DID, "--password-file", password, "--vmodule", "resync=2"}
 	e.run(b)
 	b.Cleanup(e.stop)
 	return e

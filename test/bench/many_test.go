@@ -65,7 +65,7 @@ func (e *env) benchStart(b *testing.B) {
 // compared is how long the server says that its first comparison took.
 func (e *env) compared(b *testing.B) time.Duration {
 	b.Helper()
-	log, err := os.ReadFile(filepath.Join(e.dir, "server.log"))
+	log, err := os.ReadFile(filepath.Join(e.dir, "data", "server.log"))
 	if err != nil {
 		b.Fatal(err)
 	}
