@@ -32,7 +32,12 @@ func (g *Gate) Handler(codecs runtime.NegotiatedSerializer) http.Handler {
 		w.Header().Set("Retry-After", "1")
 		responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Version: "v1"}, w, r)
 	})
-	return mux
+	// Each answer ends its connection, in HTTP/2 too: one that came while the port was
+	// handed over would otherwise be answered by this handler for ever.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // unready answers in the form of every API server.
