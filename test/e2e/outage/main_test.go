@@ -1,0 +1,13 @@
+//go:build e2e
+
+package outage
+
+import (
+	"testing"
+
+	"socialweb.computer/infra-apiserver/test/e2e/harness"
+)
+
+var plane *harness.Plane
+
+func TestMain(m *testing.M) { harness.Main(m, &plane, harness.Options{}) }
