@@ -77,6 +77,19 @@ func (s *Store) deleteCorruptOnce(ctx context.Context, ref objectRef, pre *stora
 	return s.deleteRecord(ctx, ref, sn, pre, nil)
 }
 
+// finishCorrupt deletes the view after its record. The horizon is not compared: a view
+// that can't be read is up to date for nobody.
+func (s *Store) finishCorrupt(ctx context.Context, ref objectRef, sn snapshot, it *intent, rev string) (outcome, error) {
+	err := s.deleteView(ctx, ref, sn.view, rev, guard{intent: it}, nil)
+	if !errors.Is(err, errMoved) {
+		return finished, err
+	}
+	if _, _, err = s.lookCorrupt(ctx, ref); storage.IsNotFound(err) { // somebody else finished it
+		return finished, nil
+	}
+	return retryOr(err)
+}
+
 // compareAll brings back what a view without a stamp may have hidden: nothing says
 // which record it was. What fails is tried again by the ingest loop.
 func (s *Store) compareAll(ctx context.Context, ws string) {

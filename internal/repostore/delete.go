@@ -154,18 +154,33 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, pr
 		rev = latest.Rev
 	}
 	s.hub.step("delete.before-view")
-	err = s.deleteView(ctx, ref, sn.view, rev, guard{intent: it}, out)
-	if errors.Is(err, errMoved) && out == nil {
-		_, _, err := s.lookCorrupt(ctx, ref)
-		if storage.IsNotFound(err) { // somebody else finished it
-			return finished, nil
+	if out == nil {
+		return s.finishCorrupt(ctx, ref, sn, it, rev)
+	}
+	return s.finishDeletion(ctx, ref, m, uri, sn, it, rev, pre, out)
+}
+
+// finishDeletion deletes the view of a record whose deletion was committed at rev.
+func (s *Store) finishDeletion(ctx context.Context, ref objectRef, m *mount, uri recordURI, sn snapshot, it *intent, rev string, pre *storage.Preconditions, out runtime.Object) (outcome, error) {
+	g := guard{intent: it, did: uri.did, horizon: it.horizon}
+	for {
+		err := s.deleteView(ctx, ref, sn.view, rev, g, out)
+		if !errors.Is(err, errMoved) {
+			return finished, err
 		}
-		return retryOr(err)
+		now, err := s.stands(ctx, m, ref, uri, it, rev)
+		switch {
+		case err != nil:
+			s.release(ctx, ref, it)
+			return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
+		case now == nil:
+			return s.deletedByOthers(ctx, ref, m, uri, sn, pre, out)
+		case now.rec != nil: // created again
+			_, err := s.dropIntent(ctx, ref, it, true)
+			return retryOr(err)
+		}
+		rev, g.horizon = now.rev, now.horizon
 	}
-	if errors.Is(err, errMoved) {
-		return s.deletedByOthers(ctx, ref, m, uri, sn, pre, out)
-	}
-	return finished, err
 }
 
 // deletedByOthers: the record is gone, and somebody else finished the deletion, or

@@ -267,21 +267,30 @@ func (s *Store) fresh(ref objectRef, uri recordURI, id *identity, rec *atproto.R
 // editedElsewhere: the record's declaration becomes the object's; all else of the
 // object stays.
 func (s *Store) editedElsewhere(ctx context.Context, ref objectRef, sn snapshot, rec *atproto.Record, rev string, g guard, o ingestOptions) error {
-	before, err := s.declarationOf(sn.obj)
+	obj, st, err := s.edited(sn, rec, rev, o)
 	if err != nil {
 		return err
+	}
+	return s.putView(ctx, ref, sn.view, obj, st, g, nil)
+}
+
+// edited is sn's object as the record at rev declares it.
+func (s *Store) edited(sn snapshot, rec *atproto.Record, rev string, o ingestOptions) (runtime.Object, stamp, error) {
+	before, err := s.declarationOf(sn.obj)
+	if err != nil {
+		return nil, stamp{}, err
 	}
 	obj, st := sn.obj.DeepCopyObject(), sn.stamp.by("")
 	if err := s.pull(obj, &st, rec, rev); err != nil {
-		return err
+		return nil, stamp{}, err
 	}
 	after, err := s.declarationOf(obj)
 	if err != nil {
-		return err
+		return nil, stamp{}, err
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return err
+		return nil, stamp{}, err
 	}
 	changed := !bytes.Equal(before, after)
 	if changed {
@@ -290,10 +299,7 @@ func (s *Store) editedElsewhere(ctx context.Context, ref objectRef, sn snapshot,
 	if o.lost != nil && changed {
 		s.setCondition(obj, conflictCondition(o.lost, rec.CID))
 	}
-	if err := s.countOverwrite(sn, obj, changed, &st); err != nil {
-		return err
-	}
-	return s.putView(ctx, ref, sn.view, obj, st, g, nil)
+	return obj, st, s.countOverwrite(sn, obj, changed, &st)
 }
 
 // forgetDetached ends the memory of a detached record that is gone.

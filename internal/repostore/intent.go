@@ -49,6 +49,7 @@ type intent struct {
 	Deadline time.Time `json:"deadline"`
 
 	modRevision int64
+	horizon     int64 // the mod revision of the repository's horizon when it was taken
 }
 
 func decodeIntent(value []byte, modRevision int64) (*intent, error) {
@@ -81,7 +82,11 @@ func (s *Store) takeIntent(ctx context.Context, ref objectRef, it *intent, binds
 		}
 		cmps = append(cmps, s.hub.notClosing(binds))
 	}
-	resp, err := s.txn(ctx, "intent", cmps, []clientv3.Op{clientv3.OpPut(key, string(value))})
+	then := []clientv3.Op{clientv3.OpPut(key, string(value))}
+	if uri, ok := parseURI(it.URI); ok {
+		then = append(then, clientv3.OpGet(s.keys.horizon(ref.workspace, uri.did), clientv3.WithKeysOnly()))
+	}
+	resp, err := s.txn(ctx, "intent", cmps, then)
 	if err == nil && !resp.Succeeded && binds != nil {
 		err = s.hub.closed(ctx, binds)
 	}
@@ -89,6 +94,11 @@ func (s *Store) takeIntent(ctx context.Context, ref objectRef, it *intent, binds
 		return false, err
 	}
 	it.modRevision = resp.Header.Revision
+	if len(then) > 1 {
+		for _, kv := range found(resp, 1) {
+			it.horizon = kv.ModRevision
+		}
+	}
 	return true, nil
 }
 

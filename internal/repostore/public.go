@@ -89,11 +89,7 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 		return done, err
 	}
 	s.hub.step(string(w.op) + ".before-view")
-	err = s.finalize(ctx, w.ref, w.base, it, w.obj, rev, guard{intent: it}, out)
-	if errors.Is(err, errMoved) {
-		return s.overtaken(ctx, w, it, out)
-	}
-	return finished, err
+	return s.finish(ctx, w, it, rev, out)
 }
 
 // prepare makes the intent and the record of a public write.

@@ -41,18 +41,19 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 	// A delete whose record is absent has reached its target; a create whose record
 	// is absent has not, or was deleted since: there is nothing to serve.
 	at, shown := m.progress.evidence(uri.Key, it.Target, sn.shownSince())
-	if !isTarget && (!shown || it.Op == opDelete || it.Op == opCreate && rec == nil) {
+	if !isTarget && (!shown || it.Op == opDelete || rec == nil && (it.Op == opCreate || at < sn.horizon)) {
 		metrics.IntentSettled(false)
 		if _, err := s.dropIntent(ctx, ref, it, false); err != nil {
 			return err
 		}
 		return errMoved
 	}
-	if !isTarget {
+	under := !isTarget && at < sn.horizon
+	if !isTarget && !under {
 		rev = at
 	}
 	s.hub.step("settle.before-write")
-	err := s.applyIntent(ctx, ref, sn.view, it, rev, guard{intent: it})
+	err := s.rollForward(ctx, ref, sn, it, rec, rev, under, guard{intent: it, did: uri.did, horizon: sn.horizonRevision})
 	if errors.Is(err, errMoved) && sn.revision != it.BaseRevision {
 		// The view is not the one that the intent was taken on, so it can never be
 		// rolled forward.
@@ -91,6 +92,19 @@ func (sn snapshot) shownSince() rev {
 	return sn.deleted
 }
 
+// rollForward applies the intent: at rev, at which the record was its target, or
+// under the record as it is at rev.
+func (s *Store) rollForward(ctx context.Context, ref objectRef, sn snapshot, it *intent, rec *atproto.Record, rev string, under bool, g guard) error {
+	if !under {
+		return s.applyIntent(ctx, ref, sn.view, it, rev, g)
+	}
+	meant, err := s.intended(ctx, ref, it)
+	if err != nil {
+		return err
+	}
+	return s.applyUnder(ctx, ref, sn.view, it, meant, rec, rev, g, nil)
+}
+
 // applyIntent makes the view what the intent's write meant, at the rev at which
 // the record was its target.
 func (s *Store) applyIntent(ctx context.Context, ref objectRef, v view, it *intent, rev string, g guard) error {
@@ -100,13 +114,18 @@ func (s *Store) applyIntent(ctx context.Context, ref objectRef, v view, it *inte
 	if it.Op == opDelete {
 		return s.deleteView(ctx, ref, v, rev, g, nil)
 	}
-	data, _, err := s.transformer.TransformFromStorage(ctx, it.Object, authenticatedKey(s.keys.intent(ref)))
-	if err != nil {
-		return storage.NewInternalError(err)
-	}
-	obj, err := runtime.Decode(s.codec, data)
+	obj, err := s.intended(ctx, ref, it)
 	if err != nil {
 		return err
 	}
 	return s.finalize(ctx, ref, v, it, obj, rev, g, nil)
+}
+
+// intended is the object that the intent's write meant.
+func (s *Store) intended(ctx context.Context, ref objectRef, it *intent) (runtime.Object, error) {
+	data, _, err := s.transformer.TransformFromStorage(ctx, it.Object, authenticatedKey(s.keys.intent(ref)))
+	if err != nil {
+		return nil, storage.NewInternalError(err)
+	}
+	return runtime.Decode(s.codec, data)
 }

@@ -41,10 +41,10 @@ type guard struct {
 	// intent is the open intent that this transaction settles; nil: there must be
 	// none (I2). joined, where set, is what it becomes instead: see join.go.
 	intent, joined *intent
-	// fence and horizon, where fenced, are those that were read before the record
-	// (I5, I7).
-	fenced         bool
+	// did, where set, is the repository whose horizon is compared, and, where fenced,
+	// its fence: both as they were read before the record (I5, I7).
 	did            string
+	fenced         bool
 	fence, horizon int64
 	// tombstones, where not 0, is the revision since which no intent of this object
 	// may have been dropped: a put of that intent would not be recognized.
@@ -76,7 +76,10 @@ func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []cli
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(dropped), "<", g.tombstones+1).WithRange(clientv3.GetPrefixRangeEnd(dropped)))
 	}
 	if g.fenced {
-		cmps = append(cmps, at(s.keys.fence(ref.workspace, g.did), g.fence), at(s.keys.horizon(ref.workspace, g.did), g.horizon))
+		cmps = append(cmps, at(s.keys.fence(ref.workspace, g.did), g.fence))
+	}
+	if g.did != "" {
+		cmps = append(cmps, at(s.keys.horizon(ref.workspace, g.did), g.horizon))
 	}
 	return cmps, ops, nil
 }
