@@ -31,6 +31,11 @@ func Kind(resource, collection string) {
 			recordWrites.WithLabelValues(resource, op, result)
 		}
 	}
+	for _, op := range []string{"look", "putView", "deleteView"} {
+		for _, result := range []string{"committed", "moved", "failed"} {
+			transactions.WithLabelValues(resource, op, result)
+		}
+	}
 }
 
 // begin makes the counters whose labels are known exist, at zero.
