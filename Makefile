@@ -96,9 +96,12 @@ FUZZTIME ?= 2000x
 fuzz: ## Run each fuzz target (FUZZTIME=1m for longer)
 	hack/fuzz.sh $(FUZZTIME)
 
+BENCH_PKGS = $(if $(filter ./...,$(PKGS)),./test/bench ./test/bench/controlplane,$(PKGS))
+
+# One package at a time: each measures, and writes its section of the report alone.
 .PHONY: bench
-bench: $(REFERENCE_PDS) ## Measure against the reference PDS and write docs/benchmarks.md
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m $(ARGS) ./test/bench -report $(CURDIR)/docs/benchmarks.md
+bench: build $(KUBE_PROGRAMS) $(REFERENCE_PDS) ## Measure against the PDS and against a CRD, and write docs/benchmarks.md (PKGS=…, ARGS=…)
+	$(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x -p 1 -timeout 60m $(BENCH_PKGS) -report $(CURDIR)/docs/benchmarks.md $(ARGS)
 
 ##@ Check
 

@@ -16,7 +16,7 @@ func TestAnswersEndTheirConnections(t *testing.T) {
 		server := httptest.NewUnstartedServer(NewGate(clock.RealClock{}).Handler(codecs()))
 		server.EnableHTTP2 = http2
 		server.StartTLS()
-		defer server.Close()
+		t.Cleanup(server.Close)
 		remotes := map[string]bool{}
 		next := server.Config.Handler
 		server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -123,7 +123,7 @@ func Write(path string, s *Section) error {
 	if !slices.Contains(titles, s.Title) {
 		return fmt.Errorf("report: no section is called %q", s.Title)
 	}
-	if err := os.WriteFile(path, []byte(strings.Join(parts, "\n")), 0o644); err != nil { //nolint:gosec // a document of the repository
+	if err := os.WriteFile(path, []byte(strings.Join(parts, "\n")), 0o644); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
