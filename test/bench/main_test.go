@@ -4,14 +4,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
 	"testing"
-	"time"
 
 	"socialweb.computer/infra-apiserver/test/bench/measure"
 )
 
 var reportPath = flag.String("report", "", "file to write the results to, as Markdown")
+
+// machine that it is measured on.
+var machine string
 
 // results of the run, in the order in which they were measured.
 var results []measure.Row
@@ -23,6 +24,7 @@ type result struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	machine = measure.Machine()
 	code := m.Run()
 	cleanUp()
 	if code == 0 && *reportPath != "" && len(results) > 0 {
@@ -45,8 +47,8 @@ func add(b *testing.B, r result, ratio float64) {
 func writeReport(path string) error {
 	return measure.Write(path, &measure.Section{
 		Title: measure.AgainstPDS,
-		Intro: fmt.Sprintf("Measured on %s: %s, %d cores, reference PDS (npm `@atproto/pds`) on loopback with one account, server\n`infra-apiserver dev --pds`.",
-			time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU()),
+		Intro: fmt.Sprintf("Measured on %s, reference PDS (npm `@atproto/pds`) on loopback with one account, server\n`infra-apiserver dev --pds`.",
+			machine),
 		Rows: results,
 	})
 }

@@ -8,10 +8,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"socialweb.computer/infra-apiserver/test/bench/measure"
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
@@ -32,6 +30,7 @@ func TestMain(m *testing.M) {
 	if flag.Lookup("test.list").Value.String() != "" {
 		os.Exit(m.Run())
 	}
+	machine = measure.Machine()
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -64,6 +63,9 @@ func run(m *testing.M) (code int, err error) {
 	return code, measure.Write(*reportPath, section())
 }
 
+// machine that it is measured on.
+var machine string
+
 // rows of the run, in the order in which they were measured.
 var rows []measure.Row
 
@@ -76,12 +78,12 @@ func add(b *testing.B, r measure.Row) {
 func section() *measure.Section {
 	return &measure.Section{
 		Title: measure.AgainstCRD,
-		Intro: fmt.Sprintf(`Measured on %s: %s, %d cores, which etcd, kube-apiserver, the reference PDS, one replica of ours and
+		Intro: fmt.Sprintf(`Measured on %s; its cores etcd, kube-apiserver, the reference PDS, one replica of ours and
 the measuring client share. Ours is asked through the aggregator. The CRD has our own OpenAPI schema and is on the same
 kube-apiserver and etcd; its objects are copies of ours, %s each in a list. Answers are read to their end and not decoded, which would
 cost the same on either side. Lists are gzipped, as client-go asks for it. Etcd doesn't wait for the disk. What is said of
 where the time goes are means of the servers' own metrics; CPU is that of the processes during the requests.`,
-			time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), kib(float64(objectSize))),
+			machine, kib(float64(objectSize))),
 		Rows:  rows,
 		Notes: missed(),
 	}

@@ -35,7 +35,7 @@ func (e *env) benchGet(b *testing.B) {
 		w.during(measure.Timed(func(ctx context.Context, _ int) error { return e.ours.get(ctx, name(0), "") })),
 		measure.Timed(func(ctx context.Context, _ int) error { return e.crd.get(ctx, name(0), "") }),
 		measure.Timed(e.pds.get))
-	withinCall(b, measure.Row{What: "GET of one object", Where: w.where(b)}, "raw getRecord", t)
+	withinCall(b, measure.Row{What: "GET of one object", Where: w.where(b) + ". The PDS and etcd are asked at the same time"}, "raw getRecord", t)
 }
 
 // benchGetCached: nobody is asked. What is left is the aggregator.
