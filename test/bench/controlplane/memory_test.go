@@ -16,8 +16,9 @@ import (
 	"socialweb.computer/infra-apiserver/test/bench/measure"
 )
 
-// use of memory by one server, in bytes.
-type use struct{ resident, heap float64 }
+// use of memory by one server, in bytes: of the machine's, and what lives on its heap and
+// its stacks.
+type use struct{ resident, live float64 }
 
 // memory of both servers, and the size of etcd's database, of which each side's share
 // is estimated by the bytes below its prefix.
@@ -43,7 +44,8 @@ func (e *env) use(b *testing.B, s *side, pid int) use {
 	b.Helper()
 	_, err := s.do(b.Context(), "GET", "/debug/pprof/heap?gc=1", nil)
 	require.NoError(b, err)
-	return use{resident: rss(b, pid), heap: e.metrics(b, s).sum("go_memstats_heap_alloc_bytes")}
+	m := e.metrics(b, s)
+	return use{resident: rss(b, pid), live: m.sum("go_memstats_heap_alloc_bytes") + m.sum("go_memstats_stack_inuse_bytes")}
 }
 
 func rss(b *testing.B, pid int) float64 {
@@ -83,9 +85,9 @@ func (e *env) benchMemory(b *testing.B, empty, full, listed memory) {
 			Theirs: fmt.Sprintf("CRD: %s, %s an object", mib(kube), kib(kube/n)), Ratio: ours / kube, Goal: "—", Where: where,
 		})
 	}
-	row("Live heap", full.ours.heap-empty.ours.heap, full.kube.heap-empty.kube.heap, "typed objects against maps in the watch cache, and the events of the fill")
+	row("Live memory", full.ours.live-empty.ours.live, full.kube.live-empty.kube.live, "typed objects against maps in the watch cache, and its history")
 	row("Resident memory once filled", full.ours.resident-empty.ours.resident, full.kube.resident-empty.kube.resident,
-		fmt.Sprintf("the heap, and room for garbage. In all %s (empty: %s), kube-apiserver %s (empty: %s)", mib(full.ours.resident), mib(empty.ours.resident), mib(full.kube.resident), mib(empty.kube.resident)))
+		fmt.Sprintf("the same, and room for garbage. In all %s (empty: %s), kube-apiserver %s (empty: %s)", mib(full.ours.resident), mib(empty.ours.resident), mib(full.kube.resident), mib(empty.kube.resident)))
 	row("Resident memory after the lists", listed.ours.resident-empty.ours.resident, listed.kube.resident-empty.kube.resident,
 		fmt.Sprintf("room for the lists' garbage. In all %s, kube-apiserver %s, which has passed our lists on as well", mib(listed.ours.resident), mib(listed.kube.resident)))
 	row("Keys and values in etcd", full.ourKeys-empty.ourKeys, full.crdKeys-empty.crdKeys,

@@ -18,6 +18,8 @@ func TestTimes(t *testing.T) {
 	times := measure.Times{5, 1, 4, 2, 3}
 	require.EqualValues(t, 3, times.Median())
 	require.EqualValues(t, 5, times.At(0.95))
+	require.EqualValues(t, 3, times.Mean())
+	require.Zero(t, measure.Times{}.Mean())
 	require.EqualValues(t, 5, times[0], "the order stays")
 	require.Equal(t, 1230*time.Millisecond, measure.Round(1234*time.Millisecond))
 	require.Equal(t, 12300*time.Microsecond, measure.Round(12345*time.Microsecond))

@@ -16,6 +16,15 @@ type Times []time.Duration
 // Median of them.
 func (t Times) Median() time.Duration { return t.At(0.5) }
 
+// Mean of them.
+func (t Times) Mean() time.Duration {
+	var sum time.Duration
+	for _, d := range t {
+		sum += d
+	}
+	return sum / time.Duration(max(1, len(t)))
+}
+
 // At is the time that a share of them, between 0 and 1, doesn't exceed.
 func (t Times) At(share float64) time.Duration {
 	s := slices.Clone(t)
