@@ -101,7 +101,8 @@ func (w *within) where(b *testing.B) string {
 	mean := func(s seconds) time.Duration { return measure.Round(time.Duration(s.sum / float64(w.n) * 1e9)) }
 	out := fmt.Sprintf("in our server %s", mean(request))
 	if w.method != "" {
-		out += fmt.Sprintf(", of which %s %s", w.method, mean(after.pds.minus(w.before.pds)))
+		pds := after.pds.minus(w.before.pds)
+		out += fmt.Sprintf(", of which %.3g %s %s", pds.count/float64(w.n), w.method, mean(pds))
 	}
 	if etcd := after.etcd.minus(w.before.etcd); etcd.count >= float64(w.n) {
 		out += fmt.Sprintf(", etcd %s", mean(etcd))
