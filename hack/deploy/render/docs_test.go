@@ -24,7 +24,7 @@ func TestKustomizationsOfTheDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants := []string{"registry.example.com/infra-apiserver@sha256:", "--pds-request-rate=10", "cert-manager.io/v1 Certificate", "https://etcd-1.example.com:2379"}
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```|(?s)<<'EOF'\n(resources:.*?)EOF\n").FindAllSubmatch(doc, -1)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```|<<'EOF'\n(resources:.*?)EOF\n").FindAllSubmatch(doc, -1)
 	for i, b := range blocks {
 		text := string(b[1]) + string(b[2])
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
