@@ -2,6 +2,7 @@ package repostore
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,8 +23,8 @@ var noResource = schema.GroupResource{}
 
 // Decorator wires the storage of a record-backed kind:
 //
-//	genericregistry.Store → CacheDelegator ─┬→ Cacher → stock store with the barrier as its "current revision"
-//	                                        └→ Store → stock store
+//	genericregistry.Store → resuming → CacheDelegator ─┬→ Cacher → stock store with the barrier as its "current revision"
+//	                                                   └→ Store → stock store
 //
 // The Cacher over the bare stock store would answer consistent lists silently
 // stale; over Store it would never become ready while a PDS is down.
@@ -71,7 +72,8 @@ func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value
 			return nil, nil, err
 		}
 		var once sync.Once
-		return delegator, func() {
+		resume := &resuming{Interface: delegator, etcd: h.etcd, prefix: c.Prefix + strings.TrimSuffix(resourcePrefix, "/") + "/"}
+		return resume, func() {
 			once.Do(func() {
 				stop()
 				destroyRaw()

@@ -44,8 +44,10 @@ func TestRollingRestart(t *testing.T) {
 	cancel()
 	<-done
 	l.report(t)
-	if most := int64(watches * 2 * rounds); l.expired.Load() > most {
-		t.Errorf("%d watches were told 410, of %d that moved", l.expired.Load(), most)
+	// Nothing happened to the quiet kind, and the others have seen what did: there is
+	// no need for a 410. A few may come where etcd didn't tell in time.
+	if l.expired.Load() > int64(watches*rounds/2) {
+		t.Errorf("%d watches were told 410, of %d", l.expired.Load(), watches)
 	}
 	if diff := cmp.Diff(before, versions(t, quiet)); diff != "" {
 		t.Errorf("what nobody touched, before (-), after (+):\n%s", diff)

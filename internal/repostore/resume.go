@@ -1,0 +1,171 @@
+package repostore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+const (
+	// resumeTimeout bounds a look at etcd's history.
+	resumeTimeout = 2 * time.Second
+	// resumePause is between a look that got no answer and the next: those who wait
+	// for the same are told 410 instead.
+	resumePause = 5 * time.Second
+	// progressInterval is between two questions how far that look has come.
+	progressInterval = 10 * time.Millisecond
+)
+
+// resuming lets clients go on with a watch at a replica that started after the
+// version that they have. The cache of such a replica begins with its start, and
+// answers 410 to whoever comes with an older version, although nothing may have
+// changed since: after a rolling update everybody who watches something quiet would
+// list it again, all at once. etcd has the history, so it is asked whether anything
+// happened in between. Where nothing did, the watch begins where the cache does,
+// which is the same to the client.
+type resuming struct {
+	storage.Interface
+	etcd   *clientv3.Client
+	prefix string // of the resource's keys
+
+	mu sync.Mutex // guards what follows, and has one look at a time
+	// Nothing happened after the revision from, up to the revision to.
+	from, to int64
+	// No look before then: the last one got no answer.
+	pause time.Time
+}
+
+// Watch implements storage.Interface.
+func (r *resuming) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	w, err := r.Interface.Watch(ctx, key, opts)
+	if err != nil {
+		return w, err
+	}
+	w, begin := peek(w)
+	if begin == 0 {
+		return w, nil
+	}
+	rv, err := strconv.ParseInt(opts.ResourceVersion, 10, 64)
+	if err != nil || !r.quiet(ctx, rv, begin) {
+		return w, nil
+	}
+	w.Stop()
+	opts.ResourceVersion = strconv.FormatInt(begin, 10)
+	return r.Interface.Watch(ctx, key, opts)
+}
+
+// quiet tells whether nothing happened after from, up to to. Where that can't be
+// told, something may have.
+func (r *resuming) quiet(ctx context.Context, from, to int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.from != 0 && from >= r.from && to <= r.to {
+		return true
+	}
+	if time.Now().Before(r.pause) || ctx.Err() != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, resumeTimeout)
+	defer cancel()
+	// A stream of its own: progress is told once all watches of a stream are up to it.
+	ctx = clientv3.WithRequireLeader(ctx)
+	history := r.etcd.Watch(ctx, r.prefix, clientv3.WithPrefix(), clientv3.WithRev(from+1), clientv3.WithProgressNotify())
+	tick := time.NewTicker(progressInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if r.etcd.RequestProgress(ctx) != nil {
+				r.pause = time.Now().Add(resumePause)
+				return false
+			}
+		case <-ctx.Done():
+			r.pause = time.Now().Add(resumePause)
+			return false
+		case resp, open := <-history:
+			switch {
+			case !open || resp.Err() != nil: // compacted, for one
+				return false
+			case len(resp.Events) > 0 && resp.Events[0].Kv.ModRevision <= to:
+				return false
+			case len(resp.Events) > 0 || resp.IsProgressNotify() && resp.Header.Revision >= to:
+				r.from, r.to = from, to
+				return true
+			}
+		}
+	}
+}
+
+// peek tells from which version on a watch could begin, if it was refused because
+// the version asked for is older than the cache; 0: it wasn't. The watch that it
+// returns is to be used in place of w.
+func peek(w watch.Interface) (out watch.Interface, begin int64) {
+	select {
+	case e, open := <-w.ResultChan():
+		if !open {
+			return w, 0
+		}
+		return withFirst(w, e), cacheBegin(e)
+	default: // a refusal is there at once
+		return w, 0
+	}
+}
+
+// cacheBegin reads it from the cache's refusal: nothing else tells it.
+func cacheBegin(e watch.Event) int64 {
+	if e.Type != watch.Error {
+		return 0
+	}
+	err := apierrors.FromObject(e.Object)
+	_, text, ok := strings.Cut(err.Error(), "too old resource version: ")
+	var asked, begin int64
+	if !ok || !apierrors.IsResourceExpired(err) {
+		return 0
+	}
+	if n, err := fmt.Sscanf(text, "%d (%d)", &asked, &begin); err != nil || n != 2 {
+		return 0
+	}
+	return begin
+}
+
+// withFirst is w with an event that was taken from it.
+func withFirst(w watch.Interface, first watch.Event) watch.Interface {
+	out := &resumed{Interface: w, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go func() {
+		defer close(out.events)
+		for e, open := first, true; open; e, open = <-w.ResultChan() {
+			select {
+			case out.events <- e:
+			case <-out.stopped:
+				return
+			}
+		}
+	}()
+	return out
+}
+
+type resumed struct {
+	watch.Interface
+	events  chan watch.Event
+	once    sync.Once
+	stopped chan struct{}
+}
+
+// ResultChan implements watch.Interface.
+func (r *resumed) ResultChan() <-chan watch.Event { return r.events }
+
+// Stop implements watch.Interface.
+func (r *resumed) Stop() {
+	r.once.Do(func() {
+		close(r.stopped)
+		r.Interface.Stop()
+	})
+}
