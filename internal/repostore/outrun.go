@@ -30,13 +30,13 @@ type standing struct {
 }
 
 // stands tells how the put of it, committed at rev, stands now. It is nil where
-// somebody else has ended the intent.
+// somebody else has ended the intent, or the view was lost.
 func (s *Store) stands(ctx context.Context, m *mount, ref objectRef, uri recordURI, it *intent, rev string) (*standing, error) {
 	_, sn, err := s.lookRecord(ctx, ref.workspace, uri, &ref)
 	if err != nil {
 		return nil, err
 	}
-	if sn.intent == nil || sn.intent.modRevision != it.modRevision {
+	if sn.intent == nil || sn.intent.modRevision != it.modRevision || sn.revision != it.BaseRevision {
 		return nil, nil //nolint:nilnil // documented
 	}
 	if rev >= sn.horizon {
@@ -87,9 +87,6 @@ func (s *Store) finish(ctx context.Context, w publicWrite, it *intent, rev strin
 // applyUnder makes the view what the intent's write meant, under the edit that was
 // made elsewhere since: two steps in one, for the state between is not to be shown.
 func (s *Store) applyUnder(ctx context.Context, ref objectRef, v view, it *intent, meant runtime.Object, rec *atproto.Record, rev string, g guard, out runtime.Object) error {
-	if v.revision != it.BaseRevision {
-		return errMoved
-	}
 	obj, st, err := s.edited(snapshot{view: view{obj: meant, stamp: it.Stamp}}, rec, rev, ingestOptions{})
 	if err != nil {
 		return err

@@ -165,6 +165,7 @@ func TestHorizonPassesASettlement(t *testing.T) {
 		{"read before it was changed back", false, "base", "base", false},
 		{"the stream showed it", true, "base", "base", true},
 		{"the stream showed it, and it was edited again", true, "other", "other", true},
+		{"the stream showed it, and it was deleted", true, "", "", false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			a, b, _ := begin(t)
@@ -181,11 +182,27 @@ func TestHorizonPassesASettlement(t *testing.T) {
 			a.repo.foreign(recordKey("o"), widgetRecord("base"))
 			a.src.disconnect()
 			a.shows(t, "base")
-			if c.then != "base" {
+			switch c.then {
+			case "base":
+			case "":
+				a.repo.foreign(recordKey("o"), nil)
+			default:
 				a.repo.foreign(recordKey("o"), widgetRecord(c.then))
 			}
+			version := b.versionOf(t, "o")
 			write.release()
 			ended(t, "the sweep", swept)
+			if c.then == "" {
+				view.release()
+				ended(t, "the owner", w1)
+				if obj, _ := converged(t, "o", b); obj != nil {
+					t.Errorf("%+v is left", obj)
+				}
+				return
+			}
+			if c.label && b.versionOf(t, "o") != version+1 {
+				t.Errorf("the view went to the record's state in %d steps", b.versionOf(t, "o")-version)
+			}
 			if obj, st := b.shown("o"); obj.Spec.Text != c.shows && c.seen || obj.Spec.Text == "target" || hasLabels(obj, "w1") != c.label ||
 				c.label && st.Rev != a.repo.head() {
 				t.Errorf("text %q, labels %v, at rev %s", obj.Spec.Text, obj.Labels, st.Rev)

@@ -2,7 +2,6 @@ package repostore
 
 import (
 	"context"
-	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
@@ -39,9 +38,10 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 		return ErrBusy
 	}
 	// A delete whose record is absent has reached its target; a create whose record
-	// is absent has not, or was deleted since: there is nothing to serve.
+	// is absent has not, or was deleted since: there is nothing to serve. A view that
+	// is not the one that the intent was taken on was lost meanwhile.
 	at, shown := m.progress.evidence(uri.Key, it.Target, sn.shownSince())
-	if !isTarget && (!shown || it.Op == opDelete || rec == nil && (it.Op == opCreate || at < sn.horizon)) {
+	if sn.revision != it.BaseRevision || !isTarget && (!shown || it.Op == opDelete || rec == nil && (it.Op == opCreate || at < sn.horizon)) {
 		metrics.IntentSettled(false)
 		if _, err := s.dropIntent(ctx, ref, it, false); err != nil {
 			return err
@@ -54,13 +54,6 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 	}
 	s.hub.step("settle.before-write")
 	err := s.rollForward(ctx, ref, sn, it, rec, rev, under, guard{intent: it, did: uri.did, horizon: sn.horizonRevision})
-	if errors.Is(err, errMoved) && sn.revision != it.BaseRevision {
-		// The view is not the one that the intent was taken on, so it can never be
-		// rolled forward.
-		if _, err := s.dropIntent(ctx, ref, it, false); err != nil {
-			return err
-		}
-	}
 	if err != nil {
 		return err
 	}
@@ -108,9 +101,6 @@ func (s *Store) rollForward(ctx context.Context, ref objectRef, sn snapshot, it 
 // applyIntent makes the view what the intent's write meant, at the rev at which
 // the record was its target.
 func (s *Store) applyIntent(ctx context.Context, ref objectRef, v view, it *intent, rev string, g guard) error {
-	if v.revision != it.BaseRevision {
-		return errMoved
-	}
 	if it.Op == opDelete {
 		return s.deleteView(ctx, ref, v, rev, g, nil)
 	}
