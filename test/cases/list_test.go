@@ -3,9 +3,11 @@ package cases
 import (
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,38 +50,29 @@ func TestEmptyListCanBeWatched(t *testing.T) {
 // (karmada-io/karmada#3402, argoproj/argo-cd#6915).
 func TestListsAndPages(t *testing.T) {
 	e := start(t)
-	const n = 250
-	all := names("p-%03d", n)
-	workqueue.ParallelizeUntil(t.Context(), 16, n, func(i int) {
-		o := infra(all[i])
-		if i%2 == 0 {
-			o.Labels = map[string]string{"half": "yes"}
-		}
-		if _, err := e.infras.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
-			t.Errorf("create %s: %v", all[i], err)
-		}
-	})
-	for _, name := range all {
-		e.settled(t, name)
-	}
+	n := manyObjects
+	all := names("p-%04d", n)
+	populate(t, e, all, func(i int) bool { return i%2 == 0 })
+	list := e.allSettled(t)
 	t.Run("whole", func(t *testing.T) {
-		list, err := e.infras.List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
+		if len(list) != n {
+			t.Fatalf("%d of %d objects", len(list), n)
 		}
-		if len(list.Items) != n {
-			t.Fatalf("%d of %d objects", len(list.Items), n)
-		}
-		for i := range list.Items {
-			one, err := e.infras.Get(t.Context(), list.Items[i].Name, metav1.GetOptions{})
+		workqueue.ParallelizeUntil(t.Context(), 16, n, func(i int) {
+			from := "0" // the replica's cache; some straight from the repository
+			if i%20 == 0 {
+				from = ""
+			}
+			one, err := e.infras.Get(t.Context(), list[i].Name, metav1.GetOptions{ResourceVersion: from})
 			if err != nil {
-				t.Fatal(err)
+				t.Error(err)
+				return
 			}
 			one.TypeMeta = metav1.TypeMeta{}
-			if !reflect.DeepEqual(*one, list.Items[i]) {
-				t.Fatalf("list %+v\nget %+v", list.Items[i], *one)
+			if !reflect.DeepEqual(*one, list[i]) {
+				t.Errorf("list %+v\nget %+v", list[i], *one)
 			}
-		}
+		})
 	})
 	for _, selector := range []string{"", "half=yes"} {
 		t.Run("pages "+selector, func(t *testing.T) { testPages(t, e, selector, n) })
@@ -88,6 +81,45 @@ func TestListsAndPages(t *testing.T) {
 	if a.code != 400 {
 		t.Errorf("a garbage continue token: %d %s", a.code, a.body)
 	}
+}
+
+// manyObjects are enough for several pages, and populate makes them with half=yes
+// where it is said. A control plane has its own.
+var (
+	manyObjects = 250
+	populate    = create
+)
+
+func create(t *testing.T, e *env, all []string, half func(int) bool) {
+	t.Helper()
+	workqueue.ParallelizeUntil(t.Context(), 16, len(all), func(i int) {
+		o := infra(all[i])
+		if half(i) {
+			o.Labels = map[string]string{"half": "yes"}
+		}
+		if _, err := e.infras.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Errorf("create %s: %v", all[i], err)
+		}
+	})
+}
+
+// allSettled lists once nothing is left to write to any record.
+func (e *env) allSettled(t *testing.T) []v1alpha1.Infra {
+	t.Helper()
+	for range 600 {
+		list, err := e.infras.List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(list.Items, func(o v1alpha1.Infra) bool {
+			return o.Status.Record == nil || o.Status.Record.Direction != v1alpha1.DirectionInSync
+		}) {
+			return list.Items
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("the objects don't settle")
+	return nil
 }
 
 func testPages(t *testing.T, e *env, selector string, n int) {
@@ -99,7 +131,7 @@ func testPages(t *testing.T, e *env, selector string, n int) {
 	var rv, next string
 	var writer sync.WaitGroup
 	for page := 0; ; page++ {
-		list, err := e.infras.List(t.Context(), metav1.ListOptions{Limit: 40, Continue: next, LabelSelector: selector})
+		list, err := e.infras.List(t.Context(), metav1.ListOptions{Limit: 100, Continue: next, LabelSelector: selector})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,15 +24,22 @@ func TestBookmarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, asked := range []bool{true, false} {
-		// Another kind is written to: the resourceVersion moves, and no event comes.
-		other := &v1alpha1.EphemeralInfra{ObjectMeta: metav1.ObjectMeta{GenerateName: "e-"}}
-		if _, err := e.Client.SocialwebV1alpha1().EphemeralInfras().Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+	// Another kind is written to: the resourceVersion moves, and no event comes.
+	other := &v1alpha1.EphemeralInfra{ObjectMeta: metav1.ObjectMeta{GenerateName: "e-"}}
+	if _, err := e.Client.SocialwebV1alpha1().EphemeralInfras().Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	watched := map[bool]chan []event{true: make(chan []event, 1), false: make(chan []event, 1)}
+	for asked, got := range watched {
 		path := base + "/infras?watch=1&timeoutSeconds=12&resourceVersion=" + list.ResourceVersion + "&allowWatchBookmarks=" + strconv.FormatBool(asked)
+		go func() {
+			defer close(got)
+			got <- e.watchAll(t, path)
+		}()
+	}
+	for asked, got := range watched {
 		bookmarks := 0
-		for _, ev := range e.watchAll(t, path) {
+		for _, ev := range <-got {
 			if ev.Type != string(watch.Bookmark) {
 				t.Errorf("event %s on a quiet server: %s", ev.Type, ev.Object)
 				continue

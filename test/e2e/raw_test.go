@@ -101,9 +101,6 @@ var kinds = []kind{
 
 // manifest of an object of the kind; more goes into its metadata.
 func (k kind) manifest(name string, more ...string) string {
-	metadata := fmt.Sprintf(`"name":%q`, name)
-	for _, m := range more {
-		metadata += "," + m
-	}
+	metadata := strings.Join(append([]string{fmt.Sprintf(`"name":%q`, name)}, more...), ",")
 	return fmt.Sprintf(`{"apiVersion":"socialweb.computer/v1alpha1","kind":%q,"metadata":{%s},"spec":%s}`, k.name, metadata, k.spec)
 }

@@ -105,8 +105,8 @@ func (p *Plane) xrpc(ctx context.Context, method, token string, in map[string]an
 // cases that have the plane for themselves.
 func (p *Plane) Empty(t testing.TB) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	if err := p.empty(ctx); err != nil {
+	// What is in flight, or not yet known, is refused for a moment.
+	if err := eventually(context.WithoutCancel(t.Context()), p.empty); err != nil {
 		t.Error(Explain(err))
 	}
 }
@@ -131,12 +131,24 @@ func (p *Plane) empty(ctx context.Context) error {
 			}
 		}
 	}
-	// What has no record, or a finalizer.
-	if err := client.Infras().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	// What is left has no record, or a finalizer.
+	infras, err := client.Infras().List(ctx, metav1.ListOptions{})
+	if err != nil {
 		return err
 	}
-	if err := client.EphemeralInfras().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	for i := range infras.Items {
+		if err := client.Infras().Delete(ctx, infras.Items[i].Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	ephemeral, err := client.EphemeralInfras().List(ctx, metav1.ListOptions{})
+	if err != nil {
 		return err
+	}
+	for i := range ephemeral.Items {
+		if err := client.EphemeralInfras().Delete(ctx, ephemeral.Items[i].Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
 	}
 	repos, err := client.AtprotoRepos().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -227,7 +227,7 @@ func (r *Replica) probed(ctx context.Context) (up, ready bool) {
 	select {
 	case <-p.Done():
 		cancel()
-		<-answer
+		_ = <-answer // its goroutine has ended
 		return false, false
 	case err := <-answer:
 		return true, err == nil
