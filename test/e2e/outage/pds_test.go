@@ -4,17 +4,19 @@ package outage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"socialweb.computer/infra-apiserver/internal/testproxy"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
@@ -99,40 +101,41 @@ func TestWithoutPDS(t *testing.T) {
 // refusals tries what needs the PDS.
 func refusals(t *testing.T, f *harness.Family) {
 	t.Helper()
-	spec := []byte(`{"spec":{"description":"x"}}`)
-	for what, do := range map[string]func() error{
-		"GET": func() error { return f.OwnerErr(t.Context()) },
-		"GET of a name without an object": func() error {
-			_, err := f.Infras().Get(t.Context(), f.Name+"-none", metav1.GetOptions{})
-			return err
-		},
-		"LIST": func() error {
-			_, err := f.Infras().List(t.Context(), metav1.ListOptions{})
-			return err
-		},
-		"create": func() error {
-			_, err := f.Infras().Create(t.Context(), harness.NewInfra(f.Name+"-new"), metav1.CreateOptions{})
-			return err
-		},
-		"patch": func() error {
-			_, err := f.Infras().Patch(t.Context(), f.Name, types.MergePatchType, spec, metav1.PatchOptions{})
-			return err
-		},
-		"apply": func() error {
-			body := []byte(`{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","spec":{"description":"x"}}`)
-			_, err := f.Infras().Patch(t.Context(), f.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: "e2e", Force: new(true)})
-			return err
-		},
-		"delete": func() error { return f.Infras().Delete(t.Context(), f.Name, metav1.DeleteOptions{}) },
+	const infras = "/apis/socialweb.computer/v1alpha1/infras"
+	object := func(name string) string {
+		return `{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","metadata":{"name":"` + name + `"},"spec":{"description":"x"}}`
+	}
+	client, err := rest.HTTPClientFor(plane.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct{ method, path, contentType, body string }{
+		{"GET", "/" + f.Name, "", ""},
+		{"GET", "/" + f.Name + "-none", "", ""},
+		{"GET", "", "", ""},
+		{"POST", "", "application/json", object(f.Name + "-new")},
+		{"PATCH", "/" + f.Name, "application/merge-patch+json", `{"spec":{"description":"x"}}`},
+		{"PATCH", "/" + f.Name + "?fieldManager=e2e&force=true", "application/apply-patch+yaml", object(f.Name)},
+		{"DELETE", "/" + f.Name, "", ""},
 	} {
-		err := do()
-		var status apierrors.APIStatus
-		if !errors.As(err, &status) || status.Status().Code != http.StatusServiceUnavailable {
-			t.Errorf("%s: %v, want 503", what, err)
+		req, err := http.NewRequestWithContext(t.Context(), r.method, plane.URL()+infras+r.path, strings.NewReader(r.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", r.contentType)
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var status metav1.Status
+		err = json.NewDecoder(resp.Body).Decode(&status)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusServiceUnavailable || status.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s %s: %s %+v %v, want 503", r.method, r.path, resp.Status, status, err)
 			continue
 		}
-		if _, ok := apierrors.SuggestsClientDelay(err); !ok || !strings.Contains(err.Error(), "PDS unavailable") {
-			t.Errorf("%s doesn't say why and when to come again: %v %+v", what, err, status.Status())
+		if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || after < 1 || !strings.Contains(status.Message, "PDS unavailable") {
+			t.Errorf("%s %s doesn't say why, or when to come again: Retry-After %q, %s", r.method, r.path, resp.Header.Get("Retry-After"), status.Message)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestWithoutReplicas(t *testing.T) {
 	uid := f.Ref.UID
 	ns := namespaceWithContent(t)
 	for _, r := range plane.Replicas {
-		r.Stop(t)
+		r.Kill(t)
 	}
 	plane.Available(t, false)
 	mark := plane.Mark(t, "kube-controller-manager")
