@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/cacher"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/tools/cache"
 )
@@ -49,7 +48,7 @@ func (r *replica) decorate() {
 	}
 	r.t.Cleanup(stop)
 	r.front, r.store = front, r.hub.allStores()[0]
-	eventually(r.t, "the cache to be ready", func() bool { return front.(*cacher.CacheDelegator).ReadinessCheck() == nil })
+	eventually(r.t, "the cache to be ready", func() bool { return front.ReadinessCheck() == nil })
 }
 
 // run runs the hub until the test ends.
