@@ -291,9 +291,8 @@ func TestGapsOfTheLine(t *testing.T) {
 	if p.reached(r2) {
 		t.Error("an event moved the line across a gap")
 	}
-	todo, _ := p.tasks()
 	p.add(toldEvent(r2, r3, "o"), time.Now(), all)
-	if todo, _ = p.tasks(); len(todo) != 1 || todo[0].told != nil {
+	if todo, _ := p.tasks(); len(todo) != 1 || todo[0].told != nil {
 		t.Errorf("in a gap an event is believed: %+v", todo)
 	}
 	p = newProgress()

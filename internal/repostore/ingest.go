@@ -299,7 +299,8 @@ func (s *Store) edited(sn snapshot, rec *atproto.Record, rev string, o ingestOpt
 	if o.lost != nil && changed {
 		s.setCondition(obj, conflictCondition(o.lost, rec.CID))
 	}
-	return obj, st, s.countOverwrite(sn, obj, changed, &st)
+	err = s.countOverwrite(sn, obj, changed, &st)
+	return obj, st, err
 }
 
 // forgetDetached ends the memory of a detached record that is gone.

@@ -3,6 +3,7 @@ package repostore
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -20,7 +21,7 @@ import (
 
 // errUnmergeable: the objects are not stored in a form that can be merged, or the
 // merge would change a declaration.
-var errUnmergeable = fmt.Errorf("the object can't be brought together with a write in flight")
+var errUnmergeable = errors.New("the object can't be brought together with a write in flight")
 
 // merge brings the intent's object together with what the private writes since
 // base made of the view. All three are as encoded; the declaration is the intent's.
