@@ -9,7 +9,7 @@ import (
 	"socialweb.computer/infra-apiserver/test/bench/measure"
 )
 
-var reportPath = flag.String("report", "", "file to write the results to, as Markdown")
+var reportPath = flag.String("report", "", "file to write the results to, as Markdown, if all is measured")
 
 // machine that it is measured on.
 var machine string
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	machine = measure.Machine()
 	code := m.Run()
 	cleanUp()
-	if code == 0 && *reportPath != "" && len(results) > 0 {
+	if code == 0 && *reportPath != "" && measure.Whole() {
 		if err := writeReport(*reportPath); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1

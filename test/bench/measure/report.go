@@ -2,6 +2,7 @@ package measure
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -98,6 +99,13 @@ func (s *Section) markdown() string {
 		fmt.Fprintf(&out, "\n%s\n", notes)
 	}
 	return out.String()
+}
+
+// Whole says whether this run measures all that its package can. What a part of it
+// says would stand for the section.
+func Whole() bool {
+	f := flag.Lookup("test.bench")
+	return f != nil && f.Value.String() == "."
 }
 
 // Write puts a section into the report at path, in place of what it said before. Other
