@@ -82,6 +82,12 @@ E2E_PKGS = $(if $(filter ./...,$(PKGS)),./test/e2e/... ./test/cases ./test/kubec
 e2e: build $(KUBE_PROGRAMS) $(REFERENCE_PDS) ## Run the tests on a real control plane: kube-apiserver, controller-manager, etcd
 	$(GO) test -tags e2e -count=1 -p 2 -timeout 15m $(ARGS) $(E2E_PKGS)
 
+# Minutes and hours of quiet and load, with figures: two and a half hours as it stands.
+.PHONY: soak
+soak: build $(KUBE_PROGRAMS) $(REFERENCE_PDS) ## Run the cases that need hours (ARGS="-idle 10m -quiet 1m -load 10s")
+	INFRA_SOAK=1 $(GO) test -tags e2e -count=1 -v -timeout 30m -run '^TestRollingRestart$$' ./test/e2e/lifecycle
+	$(GO) test -tags e2e,soak -count=1 -v -timeout 4h ./test/e2e/soak $(ARGS)
+
 RACE_PKGS = $(if $(filter ./...,$(PKGS)),./cmd/... ./internal/... ./pkg/apis/... ./pkg/apiserver/... ./pkg/registry/...,$(PKGS))
 
 .PHONY: race
@@ -112,7 +118,7 @@ verify: ## Everything that needs no running test: formats, sizes, modules, gener
 	$(GO) mod tidy -diff
 	hack/verify-lexicons.sh
 	hack/verify-codegen.sh
-	$(GO) vet -tags e2e ./...
+	$(GO) vet -tags e2e,soak ./...
 	cd hack/deploy && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) test -count=1 ./...
 	@$(MAKE) --no-print-directory lint
 

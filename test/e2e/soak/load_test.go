@@ -1,0 +1,30 @@
+//go:build soak
+
+package soak
+
+import (
+	"testing"
+
+	"socialweb.computer/infra-apiserver/test/e2e/harness"
+)
+
+// 1,000 watches of which one never reads, and 100 writes a second: nobody else slows,
+// and memory stays bounded (mckinsey/agents-at-scale-ark#2683).
+func TestLoad(t *testing.T) {
+	const rate, objects, payload = 100, 100, 4 << 10
+	o := harness.LoadOptions{Objects: objects, Watches: *watches, Writes: int(load.Seconds() * rate), Rate: rate, Payload: payload}
+	f := plane.Load(t, o)
+	row(t, "writes", "%d of metadata in %s, %d asked for a second", len(f.Write), f.Took, rate)
+	row(t, "write p50, p99", "%s, %s", harness.Percentile(f.Write, 50), harness.Percentile(f.Write, 99))
+	row(t, "events", "%d to %d watches", len(f.Event), o.Watches)
+	row(t, "write sent to event p50, p99, max", "%s, %s, %s", harness.Percentile(f.Event, 50), harness.Percentile(f.Event, 99), harness.Percentile(f.Event, 100))
+	row(t, "the watch that never reads got", "%d of %d events", f.Slow, o.Writes)
+	row(t, "memory of both replicas", "%+d MiB", f.Replicas>>20)
+	row(t, "memory of kube-apiserver", "%+d MiB", f.APIServer>>20)
+	if f.Replicas > 200<<20 {
+		t.Errorf("the replicas' memory grew by %d bytes", f.Replicas)
+	}
+	if o.Writes*payload > 10<<20 && f.Slow == o.Writes {
+		t.Error("the watch that never reads was never closed")
+	}
+}
