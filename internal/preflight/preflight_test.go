@@ -3,7 +3,6 @@ package preflight
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -224,7 +223,7 @@ func TestUnreachable(t *testing.T) {
 	if got := subject("somebody"); got != "--user=somebody" {
 		t.Error(got)
 	}
-	if got := fmt.Sprint(Finding{"a fault", "a command"}); got != "a fault; mend it: a command" {
+	if got := (Finding{"a fault", "a command"}).String(); got != "a fault; mend it: a command" {
 		t.Error(got)
 	}
 }

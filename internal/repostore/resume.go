@@ -49,12 +49,8 @@ func (r *resuming) Watch(ctx context.Context, key string, opts storage.ListOptio
 	if err != nil {
 		return w, err
 	}
-	w, begin := peek(w)
-	if begin == 0 {
-		return w, nil
-	}
-	rv, err := strconv.ParseInt(opts.ResourceVersion, 10, 64)
-	if err != nil || !r.quiet(ctx, rv, begin) {
+	w, asked, begin := peek(w)
+	if begin == 0 || !r.quiet(ctx, asked, begin) {
 		return w, nil
 	}
 	w.Stop()
@@ -104,36 +100,36 @@ func (r *resuming) quiet(ctx context.Context, from, to int64) bool {
 	}
 }
 
-// peek tells from which version on a watch could begin, if it was refused because
-// the version asked for is older than the cache; 0: it wasn't. The watch that it
-// returns is to be used in place of w.
-func peek(w watch.Interface) (out watch.Interface, begin int64) {
+// peek tells which version was asked for and from which on a watch could begin, if w
+// was refused because the first is older than the cache; 0: it wasn't. The watch
+// that it returns is to be used in place of w.
+func peek(w watch.Interface) (out watch.Interface, asked, begin int64) {
 	select {
 	case e, open := <-w.ResultChan():
 		if !open {
-			return w, 0
+			return w, 0, 0
 		}
-		return withFirst(w, e), cacheBegin(e)
+		asked, begin = refusal(e)
+		return withFirst(w, e), asked, begin
 	default: // a refusal is there at once
-		return w, 0
+		return w, 0, 0
 	}
 }
 
-// cacheBegin reads it from the cache's refusal: nothing else tells it.
-func cacheBegin(e watch.Event) int64 {
+// refusal reads both from the words of the cache: nothing else tells them.
+func refusal(e watch.Event) (asked, begin int64) {
 	if e.Type != watch.Error {
-		return 0
+		return 0, 0
 	}
 	err := apierrors.FromObject(e.Object)
 	_, text, ok := strings.Cut(err.Error(), "too old resource version: ")
-	var asked, begin int64
 	if !ok || !apierrors.IsResourceExpired(err) {
-		return 0
+		return 0, 0
 	}
 	if n, err := fmt.Sscanf(text, "%d (%d)", &asked, &begin); err != nil || n != 2 {
-		return 0
+		return 0, 0
 	}
-	return begin
+	return asked, begin
 }
 
 // withFirst is w with an event that was taken from it.

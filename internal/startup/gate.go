@@ -31,34 +31,34 @@ type Need struct {
 	// Name as it stands in the log and at /readyz.
 	Name string
 	// Check returns nil once it is there. Its error is logged; whoever can reach
-	// /readyz reads it only where it is a Told.
+	// /readyz reads it only where it is a PublicError.
 	Check func(context.Context) error
 }
 
-// Told is an error whose text may be told to everybody who reaches the port: it
+// PublicError is an error whose text may be told to everybody who reaches the port: it
 // names no addresses and no secrets.
-type Told string
+type PublicError string
 
 // Error implements error.
-func (t Told) Error() string { return string(t) }
+func (t PublicError) Error() string { return string(t) }
 
 // Because is an error of which everybody may read t, and the log has the cause too.
-func (t Told) Because(cause error) error { return toldBecause{t, cause} }
+func (t PublicError) Because(cause error) error { return causedError{t, cause} }
 
-type toldBecause struct {
-	told  Told
+type causedError struct {
+	told  PublicError
 	cause error
 }
 
 // Error implements error.
-func (e toldBecause) Error() string { return e.told.Error() + ": " + e.cause.Error() }
+func (e causedError) Error() string { return e.told.Error() + ": " + e.cause.Error() }
 
 // Unwrap is the cause.
-func (e toldBecause) Unwrap() error { return e.cause }
+func (e causedError) Unwrap() error { return e.cause }
 
 // As finds what may be told.
-func (e toldBecause) As(target any) bool {
-	t, ok := target.(*Told)
+func (e causedError) As(target any) bool {
+	t, ok := target.(*PublicError)
 	if ok {
 		*t = e.told
 	}
@@ -81,7 +81,7 @@ type reason struct {
 
 // NewGate returns a gate that waits for everything.
 func NewGate(c clock.Clock) *Gate {
-	return &Gate{clock: c, missing: []reason{{name: "start", err: Told("nothing was looked at yet")}}}
+	return &Gate{clock: c, missing: []reason{{name: "start", err: PublicError("nothing was looked at yet")}}}
 }
 
 // Wait returns nil once all needs are met at the same time, or the error of ctx.
@@ -152,7 +152,7 @@ func log(ctx context.Context, missing []reason) {
 
 // parts of an error that joins several.
 func parts(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // its own parts alone
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
 	}
 	return []error{err}
@@ -162,7 +162,7 @@ func parts(err error) []error {
 func public(err error) string {
 	var told []string
 	for _, part := range parts(err) {
-		if t := Told(""); errors.As(part, &t) {
+		if t := PublicError(""); errors.As(part, &t) {
 			told = append(told, string(t))
 		}
 	}

@@ -77,8 +77,8 @@ func (w *waiting) ask(t *testing.T, path string) (int, string) {
 func TestGate(t *testing.T) {
 	var first, second atomic.Pointer[error]
 	set := func(p *atomic.Pointer[error], err error) { p.Store(&err) }
-	set(&first, fmt.Errorf("look: %w", Told("it can't be reached").Because(errors.New("dial tcp 10.0.0.1: refused"))))
-	set(&second, errors.Join(Told("lacks this"), Told("lacks that")))
+	set(&first, fmt.Errorf("look: %w", PublicError("it can't be reached").Because(errors.New("dial tcp 10.0.0.1: refused"))))
+	set(&second, errors.Join(PublicError("lacks this"), PublicError("lacks that")))
 	get := func(p *atomic.Pointer[error]) func(context.Context) error {
 		return func(context.Context) error { return *p.Load() }
 	}

@@ -82,13 +82,13 @@ func (o *Options) needsOfHost(ctx context.Context, host *restclient.Config) erro
 	report, err := preflight.Run(ctx, o.preflight(host))
 	switch {
 	case preflight.Unauthorized(err):
-		return startup.Told("kube-apiserver doesn't accept our credentials").Because(err)
+		return startup.PublicError("kube-apiserver doesn't accept our credentials").Because(err)
 	case err != nil:
-		return startup.Told("kube-apiserver can't be asked yet").Because(err)
+		return startup.PublicError("kube-apiserver can't be asked yet").Because(err)
 	}
 	var errs []error
 	for _, f := range report.Findings {
-		errs = append(errs, startup.Told(f.String()))
+		errs = append(errs, startup.PublicError(f.String()))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)

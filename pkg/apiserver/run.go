@@ -112,7 +112,7 @@ func (o *Options) start(ctx context.Context, host *restclient.Config, keepCertif
 	<-listened
 	<-served
 	if ctx.Err() != nil {
-		klog.FromContext(ctx).Info("Told to end before the start", "err", err)
+		klog.FromContext(ctx).Info("PublicError to end before the start", "err", err)
 		return nil, l.Close()
 	}
 	if err != nil {
@@ -165,13 +165,13 @@ func (o *Options) needsOfEtcd(ctx context.Context) error {
 	c := o.Recommended.Etcd.StorageConfig
 	etcd, err := newEtcdClient(c.Transport)
 	if err != nil {
-		return startup.Told("etcd can't be reached").Because(err)
+		return startup.PublicError("etcd can't be reached").Because(err)
 	}
 	defer etcd.Close() //nolint:errcheck // it was for one look
 	ctx, cancel := context.WithTimeout(ctx, etcdProbeTimeout)
 	defer cancel()
 	if _, err := etcd.Get(ctx, c.Prefix+"/health"); err != nil {
-		return startup.Told("etcd doesn't answer").Because(err)
+		return startup.PublicError("etcd doesn't answer").Because(err)
 	}
 	return nil
 }

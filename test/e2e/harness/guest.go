@@ -179,7 +179,7 @@ func (g *Guest) Get(ctx context.Context, path string) (status int, body string, 
 func (g *Guest) Ready(ctx context.Context) error {
 	select {
 	case <-g.Process.Done():
-		return fatal{fmt.Errorf("%s ended: %v\n%s", g.Name, g.Process.Err(), tail(g.Process.log, 20))}
+		return fatal{fmt.Errorf("%s ended: %w\n%s", g.Name, g.Process.Err(), tail(g.Process.log, 20))}
 	default:
 	}
 	status, body, err := g.Get(ctx, "/readyz?verbose")

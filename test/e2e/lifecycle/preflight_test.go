@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -68,7 +69,7 @@ func waitsFor(t *testing.T, g *harness.Guest, need string, texts ...string) stri
 	harness.Eventually(t, func(ctx context.Context) error {
 		err := g.Ready(ctx)
 		if err == nil {
-			return fmt.Errorf("it is ready")
+			return errors.New("it is ready")
 		}
 		said = err.Error()
 		for _, text := range append(texts, "[-]"+need+" failed") {

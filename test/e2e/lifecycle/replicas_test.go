@@ -117,7 +117,7 @@ func TestInformers(t *testing.T) {
 			plane.RemoveInfra(t, before)
 			harness.Eventually(t, func(context.Context) error {
 				if _, err := infras.Lister().Get(before); !apierrors.IsNotFound(err) {
-					return fmt.Errorf("the deleted one: %v", err)
+					return fmt.Errorf("the deleted one is there: %w", err)
 				}
 				return nil
 			})

@@ -208,7 +208,6 @@ func TestOwnServingCertificate(t *testing.T) {
 	}
 
 	// A new authority is trusted beside the old one, and signs nothing yet.
-	version = k.secret().ResourceVersion
 	k.patchSecret(`{"data": {"ca.key": null}}`)
 	if leaf := k.settled("", 2); leaf != second {
 		t.Error("a leaf of an authority that nobody knew a moment ago")
