@@ -13,7 +13,7 @@
 //   - intent.go, fence.go, horizon.go, txn.go: the lock of a record, the fence and
 //     the horizon of a repository, and the transaction that every change of a view
 //     goes through
-//   - create.go, follow.go, update.go, delete.go, public.go: the write path
+//   - create.go, follow.go, update.go, delete.go, public.go, outrun.go: the write path
 //   - join.go, dropped.go, merge.go: private writes beside one whose outcome is
 //     unknown
 //   - ingest.go, told.go, settle.go: bringing a view up to its record

@@ -37,6 +37,9 @@ type intent struct {
 	Joined bool `json:"joined,omitempty"`
 	// Released: the owner has given its answer, without knowing the outcome.
 	Released bool `json:"released,omitempty"`
+	// Committed, where set, is the rev of the put's commit: the owner knew that it
+	// stands and could not finish it. Nobody needs the stream's word for it then.
+	Committed string `json:"committed,omitempty"`
 	// Object is the new object as it will be stored, by the transformer too; Stamp
 	// what will be stamped on it, less the rev, which only the commit tells.
 	Object []byte `json:"object,omitempty"`

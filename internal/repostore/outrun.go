@@ -64,6 +64,7 @@ func (s *Store) finish(ctx context.Context, w publicWrite, it *intent, rev strin
 		now, err = s.stands(ctx, w.mount, w.ref, w.uri, it, rev)
 		switch {
 		case err != nil:
+			it.Committed = rev
 			s.release(ctx, w.ref, it)
 			return finished, fmt.Errorf("put %s: %w: %w", w.uri, ErrOvertaken, err)
 		case now == nil:

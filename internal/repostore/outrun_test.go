@@ -5,6 +5,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
 // The horizon against the puts of writers and their settlement: see outrun.go. In
@@ -240,4 +242,30 @@ func TestHorizonPassesASettlement(t *testing.T) {
 		}
 		converged(t, "o", b)
 	})
+}
+
+// An owner that can't ask any more what became of its put leaves word that it stood:
+// who settles the intent needs no event, and an edit over the put hides no private
+// part.
+func TestOwnerLeavesWordOfItsPut(t *testing.T) {
+	a, b, _ := begin(t)
+	view := a.gates.stop("update.before-view")
+	w1 := start(func() (*widget, error) { return a.update(a.ctx(), "o", "", public("target", "w1")) })
+	view.reached(t)
+	edit := a.repo.foreign(recordKey("o"), widgetRecord("other"))
+	if err := b.m().raiseHorizon(b.ctx(), edit.Rev); err != nil {
+		t.Fatal(err)
+	}
+	a.repo.setDown(atproto.ErrUnavailable)
+	view.release()
+	if r := ended(t, "the update", w1); !apierrors.IsTimeout(r.err) {
+		t.Errorf("the update: %v", r.err)
+	}
+	a.repo.setDown(nil)
+	a.clock.jump(time.Hour)
+	b.hub.sweep(b.ctx(), atOnce) // it has heard of nothing
+	if obj, st := b.shown("o"); obj.Spec.Text != "other" || !hasLabels(obj, "w1") || st.Rev != edit.Rev {
+		t.Errorf("text %q, labels %v, at rev %s", obj.Spec.Text, obj.Labels, st.Rev)
+	}
+	converged(t, "o", a, b)
 }

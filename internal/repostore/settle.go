@@ -19,8 +19,8 @@ import (
 //	record is the base, live  nothing to ingest, unless an event says otherwise or
 //	                          the view was lost
 //	else, live                wait
-//	expired                   roll forward if the commit stream shows the target
-//	                          in this object's time, else drop the intent
+//	expired                   roll forward if the owner left word of its commit, or the
+//	                          stream shows the target in this object's time, else drop
 func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordURI, sn snapshot, rec *atproto.Record, rev string, o ingestOptions) error {
 	it := sn.intent
 	cid := ""
@@ -41,6 +41,9 @@ func (s *Store) settle(ctx context.Context, m *mount, ref objectRef, uri recordU
 	// is absent has not, or was deleted since: there is nothing to serve. A view that
 	// is not the one that the intent was taken on was lost meanwhile.
 	at, shown := m.progress.evidence(uri.Key, it.Target, sn.shownSince())
+	if it.Committed != "" {
+		at, shown = it.Committed, true
+	}
 	if sn.revision != it.BaseRevision || !isTarget && (!shown || it.Op == opDelete || rec == nil && (it.Op == opCreate || at < sn.horizon)) {
 		metrics.IntentSettled(false)
 		if _, err := s.dropIntent(ctx, ref, it, false); err != nil {
