@@ -15,10 +15,6 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// etcdTxnOps is how many operations one transaction may have: this etcd serves us
-// alone.
-const etcdTxnOps = 2048
-
 // maxSocketPath is what fits into sockaddr_un on every system we run on, with
 // room for etcd's own suffixes.
 const maxSocketPath = 90
@@ -83,7 +79,6 @@ func etcdConfig(dir string, client, peer url.URL) *embed.Config {
 	// Bookmarks of a resource that nobody writes to follow what etcd tells about
 	// its revision.
 	cfg.WatchProgressNotifyInterval = 5 * time.Second
-	cfg.MaxTxnOps = etcdTxnOps
 	cfg.LogLevel = "warn"
 	cfg.LogOutputs = []string{filepath.Join(dir, "etcd.log")}
 	return cfg

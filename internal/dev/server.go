@@ -42,7 +42,7 @@ func newServer(etcd *Etcd, l net.Listener, pki PKI, p *pds, o *Options) (*infras
 	so := infraserver.NewOptions()
 	r := so.Recommended
 	r.Etcd.StorageConfig.Transport.ServerList = []string{etcd.Endpoint()}
-	so.Repos.Etcd, so.Repos.EtcdTxnOps = etcd.Client, etcdTxnOps
+	so.Repos.Etcd = etcd.Client
 	r.SecureServing.Listener = l
 	r.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
 	r.SecureServing.BindPort = l.Addr().(*net.TCPAddr).Port

@@ -41,9 +41,6 @@ type HubConfig struct {
 	// PublishDelay is how long status changes of an object are collected before
 	// they are put into its record; 0 is 500 ms.
 	PublishDelay time.Duration
-	// TxnOps is how many operations etcd takes in one transaction (its
-	// --max-txn-ops); 0 is etcd's default of 128.
-	TxnOps int
 	// Tracer records what happens without a request; nil: nothing is.
 	Tracer trace.TracerProvider
 }
@@ -59,7 +56,6 @@ type Hub struct {
 	eventWait    time.Duration
 	publishDelay time.Duration
 	lookRate     float64
-	txnOps       int
 	tracer       trace.TracerProvider
 
 	// remounted holds a token when the access to a repository changed: there may be
@@ -101,7 +97,7 @@ func NewHub(c HubConfig) *Hub {
 	h := &Hub{
 		etcd: c.Etcd, keys: newKeyspace(c.Prefix), clock: c.Clock, replica: c.Replica,
 		intentTerm: c.IntentTerm, putTimeout: c.PutTimeout, eventWait: c.EventWait, publishDelay: c.PublishDelay, lookRate: c.LookRate,
-		tracer: c.Tracer, txnOps: c.TxnOps,
+		tracer: c.Tracer,
 		mounts: map[string]map[string]*mount{}, defaults: map[string]map[string]bool{}, remounted: make(chan struct{}, 1),
 	}
 	if h.clock == nil {
@@ -111,9 +107,6 @@ func NewHub(c HubConfig) *Hub {
 	h.expiry = newExpiry(h.intentTerm)
 	defaultTo(&h.putTimeout, 10*time.Second)
 	defaultTo(&h.eventWait, 30*time.Millisecond)
-	if h.txnOps <= 0 {
-		h.txnOps = txnOps
-	}
 	defaultTo(&h.publishDelay, 500*time.Millisecond)
 	return h
 }

@@ -19,7 +19,6 @@ import (
 //	fences/<workspace>/<did>                         the fence of a repository
 //	horizons/<workspace>/<did>                       its horizon
 //	closing/<workspace>/<name>/<uid>                 AtprotoRepos that are being deleted
-//	rebuilt/<workspace>/<did>                        the rev at which its views were last made together
 type keyspace struct{ prefix string }
 
 func newKeyspace(prefix string) keyspace { return keyspace{path.Join("/", prefix)} }
@@ -51,9 +50,6 @@ func (k keyspace) detached(resource, ws, did, rkey string) string {
 func (k keyspace) tombstonesIn(resourcePrefix, ws string) string {
 	return k.prefix + "/tombstones" + makeRef(resourcePrefix, ws, "").key
 }
-
-// rebuilt is written after the views of a repository were made together.
-func (k keyspace) rebuilt(ws, did string) string { return k.prefix + "/rebuilt/" + ws + "/" + did }
 
 func (k keyspace) fence(ws, did string) string   { return k.prefix + "/fences/" + ws + "/" + did }
 func (k keyspace) horizon(ws, did string) string { return k.prefix + "/horizons/" + ws + "/" + did }

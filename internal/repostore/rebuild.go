@@ -3,9 +3,7 @@ package repostore
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,15 +11,15 @@ import (
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
-// rebuildMin is from how many records on it is worth making their views together.
+// rebuildMin is from how many records on it is worth making their views without
+// looking at each before.
 const rebuildMin = 25
 
-// rebuild makes the views of many records at once, from an export: a start with
-// an empty cache. It takes only records that have no view, no intent, no memory
-// of being detached or dropped; whatever its transactions don't get in is left
-// to ingest, which looks at each. What is left is returned. before is a revision
-// of etcd from before the views were read.
-func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atproto.Key]atproto.Record, rev string, before int64) ([]atproto.Key, error) {
+// rebuild makes the views of many records from an export: a start with an empty
+// cache. It takes only records that have no view, no intent, no memory of being
+// detached or dropped; whatever its transactions don't get in is left to ingest,
+// which looks at each. What is left is returned.
+func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atproto.Key]atproto.Record, rev string) ([]atproto.Key, error) {
 	if len(todo) < rebuildMin || !m.Default {
 		return todo, nil
 	}
@@ -35,25 +33,23 @@ func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atprot
 		}
 	}
 	for collection, keys := range byCollection {
-		r := &rebuilder{Store: m.hub.storeFor(collection), m: m, held: held, rev: rev, before: before}
+		r := &rebuilder{Store: m.hub.storeFor(collection), m: m, held: held, rev: rev}
 		if err := r.all(ctx, keys); err != nil {
 			return nil, err
 		}
 		left = append(left, r.left...)
 	}
-	return left, m.hub.closeRebuild(ctx, m, rev)
+	return left, nil
 }
 
 // rebuilder makes the views of one kind.
 type rebuilder struct {
 	*Store
-	m      *mount
-	held   map[atproto.Key]atproto.Record
-	rev    string // of the export
-	before int64  // etcd's revision before anything was read
-	ids    map[string]*identity
-	fence  bool         // a record of the repository was deleted some time
-	failed atomic.Int32 // transactions of many views
+	m     *mount
+	held  map[atproto.Key]atproto.Record
+	rev   string // of the export
+	ids   map[string]*identity
+	fence bool // a record of the repository was deleted some time
 
 	mu   sync.Mutex
 	left []atproto.Key
@@ -65,8 +61,7 @@ func (r *rebuilder) leave(keys ...atproto.Key) {
 	r.left = append(r.left, keys...)
 }
 
-// all makes the views of keys, several transactions at once: etcd writes the log
-// of all that wait together to the disk.
+// all makes the views of keys, many at once.
 func (r *rebuilder) all(ctx context.Context, keys []atproto.Key) (err error) {
 	if r.ids, err = r.identities(ctx, r.m); err != nil {
 		return err
@@ -74,43 +69,28 @@ func (r *rebuilder) all(ctx context.Context, keys []atproto.Key) (err error) {
 	if r.fence, err = r.hub.exists(ctx, r.keys.fence(r.m.Workspace, r.m.Repo.DID())); err != nil {
 		return err
 	}
-	if keys, err = r.undisturbed(ctx, keys); err != nil {
-		return err
-	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for some := range slices.Chunk(keys, r.perTogether()) {
-		group.Go(func() error { return r.some(ctx, some) })
+	group.SetLimit(rebuildParallel)
+	for _, key := range r.named(keys) {
+		group.Go(func() error { return r.one(ctx, key) })
 	}
 	return group.Wait()
 }
 
-// undisturbed leaves out the records that have to be looked at one by one: those
-// whose object has an open or a dropped intent, and those whose name is another
-// record's too, but for one that has it from before.
-func (r *rebuilder) undisturbed(ctx context.Context, keys []atproto.Key) ([]atproto.Key, error) {
-	claims, disturbed := map[string]int{}, map[string]bool{}
+// named leaves out the records whose name is another record's too, but for one that
+// has it from before.
+func (r *rebuilder) named(keys []atproto.Key) []atproto.Key {
+	claims := map[string]int{}
 	for _, key := range keys {
 		claims[r.nameOf(key)]++
 	}
-	ofWorkspace := makeRef(r.resourcePrefix, r.m.Workspace, "")
-	for _, prefix := range []string{r.keys.intent(ofWorkspace), r.keys.tombstonesIn(r.resourcePrefix, r.m.Workspace)} {
-		if err := r.hub.eachKey(ctx, prefix, func(key string, _ []byte, _ int64) error {
-			name, _, _ := strings.Cut(key[len(prefix):], "/")
-			disturbed[name] = true
-			return nil
-		}); err != nil {
-			return nil, err
-		}
-	}
 	return slices.DeleteFunc(keys, func(key atproto.Key) bool {
-		name := r.nameOf(key)
-		if !disturbed[name] && (claims[name] == 1 || r.ids[key.RKey] != nil) {
+		if claims[r.nameOf(key)] == 1 || r.ids[key.RKey] != nil {
 			return false
 		}
 		r.leave(key)
 		return true
-	}), nil
+	})
 }
 
 // nameOf is the name of a record's object.

@@ -3,166 +3,66 @@ package repostore
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
-const (
-	// txnOps is how many compares, and how many operations, etcd takes in one
-	// transaction unless its --max-txn-ops says otherwise.
-	txnOps = 128
-	// txnBytes is how large one may become; etcd's --max-request-bytes is 1.5 MiB.
-	txnBytes = 1 << 20
-	// togetherMost bounds what waits behind one transaction.
-	togetherMost = 512
-	// failuresMost is how often many views are tried together in vain.
-	failuresMost = 3
-)
+// rebuildParallel is how many views of a rebuild are on their way to etcd at once:
+// those that wait together reach its log, and the disk, together.
+const rebuildParallel = 32
 
-// perTogether is how many views a transaction makes that compares what was written
-// in the whole workspace: six compares, and two for each view.
-func (r *rebuilder) perTogether() int { return min(togetherMost, (r.hub.txnOps-6)/2) }
-
-// perSingly is that for one that compares five keys of each view, and three of the
-// repository.
-func (r *rebuilder) perSingly() int { return (r.hub.txnOps - 3) / 5 }
-
-// fresh view of a record.
-type freshView struct {
-	key atproto.Key
-	ref objectRef
-	uri recordURI
-	ops []clientv3.Op
-	new bool // the record was never seen before
-}
-
-func (v freshView) size() (n int) {
-	for _, op := range v.ops {
-		n += 2*len(op.KeyBytes()) + len(op.ValueBytes()) + 64
-	}
-	return n
-}
-
-// some makes the views of some records, as few transactions as etcd takes.
-func (r *rebuilder) some(ctx context.Context, keys []atproto.Key) error {
-	var batch []freshView
-	size := 0
-	for _, key := range keys {
-		v, err := r.make(ctx, key)
-		if err != nil {
-			return err
-		}
-		if size += v.size(); size > txnBytes && len(batch) > 0 {
-			if err := r.commit(ctx, batch); err != nil {
-				return err
-			}
-			batch, size = nil, v.size()
-		}
-		batch = append(batch, v)
-	}
-	return r.commit(ctx, batch)
-}
-
-func (r *rebuilder) make(ctx context.Context, key atproto.Key) (freshView, error) {
+// one makes the view of one record, in a transaction of its own. It has a revision
+// of its own then: views that share one would not do, for a cache that has seen the
+// first of them takes itself for as new as all, and a watch from that revision
+// never tells the others (I7).
+//
+// The fence was not read before the export, so the transaction demands instead that
+// nothing of this name exists, that the AtprotoRepo is not closing, that the export
+// reaches the horizon, and that no record of the repository was deleted since.
+// Where that fails somebody is at work: the record is left to ingest.
+func (r *rebuilder) one(ctx context.Context, key atproto.Key) error {
 	rec, id := r.held[key], r.ids[key.RKey]
-	v := freshView{key: key, ref: makeRef(r.resourcePrefix, r.m.Workspace, r.nameOf(key)), uri: recordURI{r.m.Repo.DID(), key}, new: id == nil}
-	obj, st, err := r.fresh(v.ref, v.uri, id, &rec, r.rev)
+	ref, uri := makeRef(r.resourcePrefix, r.m.Workspace, r.nameOf(key)), recordURI{r.m.Repo.DID(), key}
+	obj, st, err := r.fresh(ref, uri, id, &rec, r.rev)
 	if err != nil {
-		return v, err
+		return err
 	}
 	if err := r.settled(obj, st); err != nil {
-		return v, err
+		return err
 	}
 	data, err := r.encode(obj)
 	if err != nil {
-		return v, err
+		return err
 	}
-	value, err := r.seal(ctx, v.ref, data, st)
+	value, err := r.seal(ctx, ref, data, st)
 	if err != nil {
-		return v, err
+		return err
 	}
-	v.ops = []clientv3.Op{clientv3.OpPut(r.keys.view(v.ref), value)}
-	if v.new {
-		v.ops = append(v.ops, r.identifyOp(v.ref, v.uri, obj))
+	tombstones := r.keys.tombstones(ref)
+	cmps := []clientv3.Cmp{
+		absent(r.keys.view(ref)), absent(r.keys.intent(ref)),
+		absent(tombstones).WithRange(clientv3.GetPrefixRangeEnd(tombstones)),
+		absent(r.keys.detached(r.resource.Resource, r.m.Workspace, uri.did, uri.RKey)),
+		r.hub.notClosing(r.m), r.horizonReached(), r.fenceBefore(),
 	}
-	return v, nil
-}
-
-// commit writes views that don't exist, all or none. The fence was not read before
-// the export, so the transaction demands instead that no view of these names
-// exists, that the AtprotoRepo is not closing, that the export reaches the horizon, that no record of the repository was deleted since, and that no intent,
-// tombstone or detachment of the workspace was written since before: those that
-// were written earlier have been left out. Where that fails each name is compared
-// by itself; where it fails time and again somebody is at work, and it isn't tried
-// any more.
-func (r *rebuilder) commit(ctx context.Context, batch []freshView) error {
-	if r.failed.Load() < failuresMost {
-		ok, err := r.write(ctx, batch, append(r.quietSince(), r.fenceBefore(r.fence)))
-		if ok || err != nil {
-			return err
-		}
-		r.failed.Add(1)
-	}
-	for few := range slices.Chunk(batch, r.perSingly()) {
-		var cmps []clientv3.Cmp
-		for _, v := range few {
-			tombstones := r.keys.tombstones(v.ref)
-			cmps = append(cmps, absent(r.keys.intent(v.ref)),
-				absent(r.keys.detached(r.resource.Resource, r.m.Workspace, v.uri.did, v.uri.RKey)),
-				absent(tombstones).WithRange(clientv3.GetPrefixRangeEnd(tombstones)))
-		}
-		ok, err := r.write(ctx, few, append(slices.Clone(cmps), r.fenceBefore(r.fence)))
-		if err == nil && !ok && !r.fence { // it may have come to be since
-			ok, err = r.write(ctx, few, append(cmps, r.fenceBefore(true)))
-		}
-		if err != nil {
-			return err
-		}
-		if !ok {
-			for _, v := range few {
-				r.leave(v.key)
-			}
-		}
-	}
-	return nil
-}
-
-func (r *rebuilder) write(ctx context.Context, batch []freshView, cmps []clientv3.Cmp) (bool, error) {
-	cmps = append(cmps, r.hub.notClosing(r.m), r.horizonReached())
-	var ops []clientv3.Op
-	for _, v := range batch {
-		cmps = append(cmps, absent(r.keys.view(v.ref)))
-		if v.new {
-			cmps = append(cmps, absent(r.keys.uid(r.resource.Resource, r.m.Workspace, v.uri.did, v.uri.RKey)))
-		}
-		ops = append(ops, v.ops...)
-	}
-	if len(ops) == 0 {
-		return true, nil
+	ops := []clientv3.Op{clientv3.OpPut(r.keys.view(ref), value)}
+	if id == nil {
+		cmps = append(cmps, absent(r.keys.uid(r.resource.Resource, r.m.Workspace, uri.did, uri.RKey)))
+		ops = append(ops, r.identifyOp(ref, uri, obj))
 	}
 	resp, err := r.txn(ctx, "rebuild", cmps, ops)
-	return err == nil && resp.Succeeded, err
-}
-
-// quietSince demands that no intent, tombstone or detachment was written.
-func (r *rebuilder) quietSince() (cmps []clientv3.Cmp) {
-	ofWorkspace := makeRef(r.resourcePrefix, r.m.Workspace, "")
-	for _, prefix := range []string{
-		r.keys.intent(ofWorkspace), r.keys.tombstonesIn(r.resourcePrefix, r.m.Workspace),
-		r.keys.detached(r.resource.Resource, r.m.Workspace, r.m.Repo.DID(), ""),
-	} {
-		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(prefix), "<", r.before+1).WithRange(clientv3.GetPrefixRangeEnd(prefix)))
+	if err == nil && !resp.Succeeded {
+		r.leave(key)
 	}
-	return cmps
+	return err
 }
 
 // fenceBefore demands that the fence was last bumped before the export.
-func (r *rebuilder) fenceBefore(exists bool) clientv3.Cmp {
+func (r *rebuilder) fenceBefore() clientv3.Cmp {
 	key := r.keys.fence(r.m.Workspace, r.m.Repo.DID())
-	if !exists {
+	if !r.fence {
 		return absent(key)
 	}
 	return clientv3.Compare(clientv3.Value(key), "<", r.rev)
@@ -172,16 +72,6 @@ func (r *rebuilder) fenceBefore(exists bool) clientv3.Cmp {
 // that it holds may be gone, and another replica have found so.
 func (r *rebuilder) horizonReached() clientv3.Cmp {
 	return clientv3.Compare(clientv3.Value(r.keys.horizon(r.m.Workspace, r.m.Repo.DID())), "<", r.rev+"\x00")
-}
-
-// closeRebuild writes a key of its own. The views of one transaction share a
-// revision, and a cache that has seen the first of them takes itself for as new as
-// all; with a later revision in etcd nobody who asks now is content with that (I7).
-func (h *Hub) closeRebuild(ctx context.Context, m *mount, rev string) error {
-	if _, err := h.etcd.Put(ctx, h.keys.rebuilt(m.Workspace, m.Repo.DID()), rev); err != nil {
-		return fmt.Errorf("rebuild: %w", err)
-	}
-	return nil
 }
 
 // exists tells whether etcd has the key.

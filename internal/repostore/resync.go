@@ -94,7 +94,7 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 		return err
 	}
 	if exported.Rev != "" {
-		if todo, err = m.rebuild(ctx, todo, held, exported.Rev, before); err != nil {
+		if todo, err = m.rebuild(ctx, todo, held, exported.Rev); err != nil {
 			return err
 		}
 	}

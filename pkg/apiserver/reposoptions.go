@@ -48,9 +48,6 @@ type RepoOptions struct {
 	// beside --etcd-servers of the stock storage. It has no flag: dev's etcd is in
 	// this process, and needs no connection.
 	Etcd func() *clientv3.Client
-	// EtcdTxnOps is how many operations etcd takes in one transaction; 0: etcd's
-	// default.
-	EtcdTxnOps int
 }
 
 // AddFlags binds the options to flags.

@@ -41,7 +41,7 @@ var _ Storage = (*repoStorage)(nil)
 func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *restclient.Config, tracer trace.TracerProvider) *repoStorage {
 	replica := string(uuid.NewUUID())
 	return &repoStorage{
-		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: replica, LookRate: o.LookRate, TxnOps: o.EtcdTxnOps, Tracer: tracer}),
+		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: replica, LookRate: o.LookRate, Tracer: tracer}),
 		etcdLocker: etcdLocker{etcd, prefix},
 		leader:     leader{etcd: etcd, key: prefix + "/elections/atprotorepos", replica: replica},
 		etcd:       etcd, options: o, host: host,
