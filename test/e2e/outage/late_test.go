@@ -77,6 +77,12 @@ func TestLateRegistration(t *testing.T) {
 		return err
 	})
 	k.Run(t, "get", "infras", f.Name)
+	harness.Eventually(t, func(context.Context) error { // the aggregator merges OpenAPI later
+		if r := k.Do(t, "", "explain", "infra.spec"); r.Code != 0 {
+			return errors.New(r.Err)
+		}
+		return nil
+	})
 	if err := errors.Join(f.InfraErr(t.Context()), f.ConfigMapErr(t.Context())); err != nil {
 		t.Errorf("collected while the APIService was away: %v", err)
 	}
