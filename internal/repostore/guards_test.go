@@ -367,6 +367,43 @@ func TestExpiryByOurOwnClock(t *testing.T) {
 	}
 }
 
+// An identity is forgotten only if neither an object nor a write under way has it, and
+// it is no newer than the comparison.
+func TestForgetIdentities(t *testing.T) {
+	r := alone(t)
+	forget := func(before int64) int {
+		t.Helper()
+		if err := r.store.forgetIdentities(r.ctx(), r.m(), nil, before); err != nil {
+			t.Fatal(err)
+		}
+		return len(r.keysBelow("uids"))
+	}
+	now, err := r.hub.revision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := forget(now); n != 1 {
+		t.Errorf("that of an object: %d left", n)
+	}
+	r.wipe()
+	intent := r.store.keys.intent(r.ref("o"))
+	if _, err := r.etcd.Put(t.Context(), intent, "{}"); err != nil {
+		t.Fatal(err)
+	}
+	if n := forget(now); n != 1 {
+		t.Errorf("that of a write under way: %d left", n)
+	}
+	if _, err := r.etcd.Delete(t.Context(), intent); err != nil {
+		t.Fatal(err)
+	}
+	if n := forget(1); n != 1 {
+		t.Errorf("one that is newer: %d left", n)
+	}
+	if n := forget(now); n != 0 {
+		t.Errorf("one that nobody has: %d left", n)
+	}
+}
+
 // soon is a request's context whose deadline is near.
 func (r *replica) soon(t *testing.T) context.Context {
 	t.Helper()
