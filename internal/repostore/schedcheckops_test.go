@@ -85,9 +85,13 @@ func (s *schedule) inRecord(o *schedOp) bool {
 // record had been changed, and changed back, since: then its bytes are not taken for
 // the writer's, and its private part is lost, which the writer was not promised. So
 // it is where an edit came over the put before anybody had seen it: a record that
-// is neither base nor target settles the intent by the stream's word, or drops it.
+// is neither base nor target settles the intent by the stream's word, or drops it;
+// of a put whose writer died it is the same.
 func (s *schedule) excused(o *schedOp, torn viewState) bool {
 	for i, c := range s.repo.history() {
+		if c.by == o.id && !o.done && torn.stamp.Rev > c.rev {
+			return true
+		}
 		if c.by == o.id && c.late {
 			return i > o.ended.commits || torn.stamp.Rev > c.rev
 		}
