@@ -81,7 +81,7 @@ func (o *Options) checkPDS() []error {
 
 // readPassword reads the file of --password-file. No error holds its content.
 func readPassword(file string) (string, error) {
-	b, err := os.ReadFile(file) //nolint:gosec // the user names it
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("--password-file %q: %w: name a file that can be read", file, cause(err))
 	}

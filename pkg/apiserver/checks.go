@@ -110,7 +110,7 @@ func checkFiles(files []flagValue) []error {
 
 // readable tells why a file can't be read, without its name.
 func readable(path string) error {
-	f, err := os.Open(path) //nolint:gosec // the operator names it
+	f, err := os.Open(path)
 	if err != nil {
 		return cause(err)
 	}

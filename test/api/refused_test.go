@@ -48,7 +48,7 @@ func TestRefusedRepos(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.status != http.StatusUnprocessableEntity || contains(a.failure.Message, c.want...) != nil || strings.Contains(string(a.body), "hunter2") {
+		if a.status != http.StatusUnprocessableEntity || contains(a.failure.Message, c.want...) != nil || strings.Contains(a.body, "hunter2") {
 			t.Errorf("%s: %d %s; want %q in it", spec, a.status, a.body, c.want)
 		}
 	}

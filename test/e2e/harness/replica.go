@@ -222,14 +222,14 @@ func (r *Replica) probed(ctx context.Context) (up, ready bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	answer := make(chan error, 1)
-	go func() { answer <- getOK(ctx, r.probe, "https://"+r.Addr+"/readyz") }()
+	answer := make(chan bool, 1)
+	go func() { answer <- getOK(ctx, r.probe, "https://"+r.Addr+"/readyz") == nil }()
 	select {
 	case <-p.Done():
 		cancel()
-		_ = <-answer // its goroutine has ended
+		<-answer // its goroutine has ended
 		return false, false
-	case err := <-answer:
-		return true, err == nil
+	case ready := <-answer:
+		return true, ready
 	}
 }
