@@ -120,11 +120,13 @@ func (r *Rotator) Run(ctx context.Context) {
 		} else if r.unregistered {
 			pause = earlyInterval
 		}
+		timer := r.config.Clock.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 		case <-r.wake:
-		case <-r.config.Clock.After(pause):
+		case <-timer.C():
 		}
+		timer.Stop()
 	}
 }
 
