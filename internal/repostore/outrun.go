@@ -73,8 +73,8 @@ func (s *Store) finish(ctx context.Context, w publicWrite, it *intent, rev strin
 			rev, g.horizon = now.rev, now.horizon
 			err = s.finalize(ctx, w.ref, w.base, it, w.obj, rev, g, out)
 		case now.rec == nil:
-			if _, held, err := s.giveUp(ctx, w, it, out); !held || err != nil {
-				return finished, err
+			if done, held, err := s.giveUp(ctx, w, it, out); !held || err != nil {
+				return done, err
 			}
 			return finished, errors.Join(fmt.Errorf("put %s: %w", w.uri, ErrOvertaken), s.ingest(ctx, w.mount, w.uri.Key, ingestOptions{wait: true}))
 		default:

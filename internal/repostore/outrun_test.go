@@ -95,6 +95,25 @@ func TestHorizonPassesAnOwnersPut(t *testing.T) {
 			t.Errorf("%+v is left", obj)
 		}
 	})
+	t.Run("an update whose record is gone and whose intent another ended", func(t *testing.T) {
+		a, b, _ := begin(t)
+		view, record := a.gates.stop("update.before-view"), a.gates.stop("outrun.before-record")
+		w1 := start(func() (*widget, error) { return a.update(a.ctx(), "o", "", public("target", "w1")) })
+		view.reached(t)
+		a.repo.foreign(recordKey("o"), widgetRecord("base"))
+		b.src.disconnect()
+		b.shows(t, "base")
+		a.repo.foreign(recordKey("o"), nil)
+		view.release()
+		record.reached(t)
+		if _, err := a.etcd.Delete(t.Context(), a.store.keys.intent(a.ref("o"))); err != nil {
+			t.Fatal(err)
+		}
+		record.release()
+		if r := ended(t, "the update", w1); r.err == nil {
+			t.Errorf("acknowledged with %+v: its labels are nowhere", r.obj)
+		}
+	})
 	t.Run("a create whose record is gone", func(t *testing.T) {
 		a, b, _ := begin(t)
 		view := a.gates.stop("create.before-view")
