@@ -42,7 +42,7 @@ func etcd() []Object {
 				Ports: []corev1.ServicePort{{Name: "client", Port: etcdPort, TargetPort: intstr.FromString("client"), Protocol: corev1.ProtocolTCP}},
 			},
 		}),
-		add("One member: while its node is away there are no reads and no writes. For more,\nrun etcd yourself and use the component external-etcd.", etcdSet()),
+		add("One member: while its node is away there are no reads and no writes. For more,\nrun etcd yourself and use the component external-etcd. A change of the pod takes effect\nwhen you delete it.", etcdSet()),
 		{File: etcdFile, Doc: "The API server, and probes.", When: etcdNetwork, Typed: policy(EtcdName, etcdContainer,
 			[]networkingv1.NetworkPolicyIngressRule{
 				{
@@ -62,6 +62,9 @@ func etcdSet() *appsv1.StatefulSet {
 			Replicas:    ptr[int32](1),
 			ServiceName: EtcdName,
 			Selector:    &metav1.LabelSelector{MatchLabels: selector(etcdContainer)},
+			// There is one member, and its pod has the server's image: an update of the
+			// server would restart it.
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: selector(etcdContainer)},
 				Spec: corev1.PodSpec{
