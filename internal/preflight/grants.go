@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,9 @@ type grant struct {
 	rights []right
 	// remedy is a command; %s is where the subject goes.
 	remedy string
+	// unless says what does as well and can't be seen here; without the grant the
+	// server is warned alone. "": nothing does.
+	unless string
 }
 
 // subject is a user in the words of kubectl create …binding.
@@ -35,7 +39,7 @@ func subject(user string) string {
 // finding says which rights a grant doesn't give.
 func (g grant) finding(who string, missing []string) Finding {
 	return Finding{
-		Fault:  g.object + " is missing or gives too little: " + who + " may not " + strings.Join(missing, ", "),
+		Fault:  g.object + " is missing or gives too little" + g.unless + ": " + who + " may not " + strings.Join(missing, ", "),
 		Remedy: strings.ReplaceAll(g.remedy, "%s", subject(who)),
 	}
 }
@@ -50,13 +54,17 @@ func (l look) grants(host Host) []grant {
 			remedy: "kubectl -n kube-system create rolebinding infra-apiserver-authentication-reader --role=extension-apiserver-authentication-reader %s",
 		})
 	}
-	if l.AuthDelegation {
+	var reviews []right
+	if l.TokenReviews {
+		reviews = append(reviews, right{Group: "authentication.k8s.io", Resource: "tokenreviews", Verb: "create"})
+	}
+	if l.AccessReviews {
+		reviews = append(reviews, right{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verb: "create"})
+	}
+	if len(reviews) > 0 {
 		out = append(out, grant{
 			object: "ClusterRoleBinding infra-apiserver:system:auth-delegator",
-			rights: []right{
-				{Group: "authentication.k8s.io", Resource: "tokenreviews", Verb: "create"},
-				{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verb: "create"},
-			},
+			rights: reviews,
 			remedy: "kubectl create clusterrolebinding infra-apiserver:system:auth-delegator --clusterrole=system:auth-delegator %s",
 		})
 	}
@@ -120,7 +128,9 @@ func (l look) secrets() []grant {
 	if ns := l.CredentialsNamespace; ns != "" {
 		out = append(out, grant{
 			object: "Role or RoleBinding " + ns + "/infra-apiserver",
+			// Which Secrets are read is known only once objects name them.
 			rights: verbs(right{Namespace: ns, Resource: "secrets"}, "get"),
+			unless: ", unless a Role names each Secret that is used",
 			remedy: "kubectl -n " + ns + " create role infra-apiserver --verb=get --resource=secrets; kubectl -n " + ns +
 				" create rolebinding infra-apiserver --role=infra-apiserver %s",
 		})
@@ -137,17 +147,38 @@ func verbs(r right, verbs ...string) []right {
 	return out
 }
 
-// missing asks the cluster which rights of g we don't have, in words.
-func (l look) missing(ctx context.Context, g grant) ([]string, error) {
-	var out []string
-	for _, r := range g.rights {
-		review, err := l.self.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
-			&authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &r}}, metav1.CreateOptions{})
-		if err != nil {
-			return nil, err
+// reviewsAtOnce bounds the reviews in flight: some dozens one after the other would
+// take longer than a look may where the control plane is slow.
+const reviewsAtOnce = 8
+
+// missing asks the cluster which rights of each grant we don't have, in words.
+func (l look) missing(ctx context.Context, grants []grant) ([][]string, error) {
+	lacks := make([][]bool, len(grants))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(reviewsAtOnce)
+	for i, g := range grants {
+		lacks[i] = make([]bool, len(g.rights))
+		for j, r := range g.rights {
+			group.Go(func() error {
+				review, err := l.self.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+					&authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &r}}, metav1.CreateOptions{})
+				if err != nil {
+					return err
+				}
+				lacks[i][j] = !review.Status.Allowed
+				return nil
+			})
 		}
-		if text := describe(r); !review.Status.Allowed && !slices.Contains(out, text) {
-			out = append(out, text)
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	out := make([][]string, len(grants))
+	for i, g := range grants {
+		for j, r := range g.rights {
+			if text := describe(r); lacks[i][j] && !slices.Contains(out[i], text) {
+				out[i] = append(out[i], text)
+			}
 		}
 	}
 	return out, nil

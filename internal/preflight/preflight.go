@@ -22,12 +22,12 @@ type Config struct {
 	// APIService is the name, VERSION.GROUP, of the one that hands the group over to
 	// the server. "": nobody looks at CRDs.
 	APIService string
-	// AuthenticationLookup says that the server reads from the cluster whom to
-	// believe.
+	// AuthenticationLookup says that the server reads from the cluster, as Client,
+	// whom to believe.
 	AuthenticationLookup bool
-	// AuthDelegation says that the server asks the cluster who somebody is and what
-	// they may do.
-	AuthDelegation bool
+	// TokenReviews and AccessReviews say that the server asks the cluster, as Client,
+	// who somebody is and what they may do.
+	TokenReviews, AccessReviews bool
 	// Admission and PriorityAndFairness say that the server has these on.
 	Admission, PriorityAndFairness bool
 	// ServingSecret holds the serving certificate that the server keeps itself.
@@ -56,7 +56,7 @@ func (f Finding) String() string { return f.Fault + "; mend it: " + f.Remedy }
 type Report struct {
 	// Findings keep the server from working.
 	Findings []Finding
-	// Warnings don't: the server works, and something else may not.
+	// Warnings don't: the server works, and something else, or a part of it, may not.
 	Warnings []Finding
 	// Host is what the cluster can do.
 	Host Host
@@ -110,13 +110,18 @@ func (l look) run(ctx context.Context) (*Report, error) {
 	if r.Host, err = hostOf(l.client.Discovery()); err != nil {
 		return nil, fmt.Errorf("preflight: what the cluster serves: %w", err)
 	}
-	for _, g := range l.grants(r.Host) {
-		missing, err := l.missing(ctx, g)
-		if err != nil {
-			return nil, fmt.Errorf("preflight: rights: %w", err)
-		}
-		if len(missing) > 0 {
-			r.Findings = append(r.Findings, g.finding(who, missing))
+	grants := l.grants(r.Host)
+	missing, err := l.missing(ctx, grants)
+	if err != nil {
+		return nil, fmt.Errorf("preflight: rights: %w", err)
+	}
+	for i, g := range grants {
+		switch {
+		case len(missing[i]) == 0:
+		case g.unless != "":
+			r.Warnings = append(r.Warnings, g.finding(who, missing[i]))
+		default:
+			r.Findings = append(r.Findings, g.finding(who, missing[i]))
 		}
 	}
 	if l.AuthenticationLookup && len(r.Findings) == 0 {

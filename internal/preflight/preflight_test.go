@@ -28,7 +28,7 @@ const (
 
 // everything that a server can need.
 var everything = Config{
-	APIService: apiService, AuthenticationLookup: true, AuthDelegation: true, Admission: true, PriorityAndFairness: true,
+	APIService: apiService, AuthenticationLookup: true, TokenReviews: true, AccessReviews: true, Admission: true, PriorityAndFairness: true,
 	ServingSecret: Name{"ns", "serving"}, PatchAPIService: true, CredentialsNamespace: "creds",
 }
 
@@ -115,7 +115,6 @@ func TestMissingRights(t *testing.T) {
 		"list namespaces":             {"may not list namespaces", "kubectl create clusterrole infra-apiserver --verb=get,list,watch --resource=namespaces,"},
 		"update secrets/serving":      {"Role or RoleBinding ns/serving", "kubectl -n ns create role serving --verb=get,list,watch,update --resource=secrets --resource-name=serving"},
 		"patch apiservices":           {"ClusterRole or ClusterRoleBinding infra-apiserver-serving", "--resource-name=" + apiService},
-		"get secrets in creds":        {"Role or RoleBinding creds/infra-apiserver", "kubectl -n creds create role infra-apiserver --verb=get --resource=secrets"},
 	} {
 		c := newCluster(t)
 		c.forbidden = []string{forbidden}
@@ -125,6 +124,42 @@ func TestMissingRights(t *testing.T) {
 		}
 		if r := c.look(t, Config{}); len(r.Findings) > 0 {
 			t.Errorf("%s, and nothing is needed: %v", forbidden, r.Findings)
+		}
+	}
+}
+
+// A Role that names each Secret is enough, and can't be seen: the server is warned.
+func TestCredentialsByNameAreEnough(t *testing.T) {
+	c := newCluster(t)
+	c.forbidden = []string{"get secrets in creds"}
+	r := c.look(t, everything)
+	if len(r.Findings) != 0 || len(r.Warnings) != 1 ||
+		!strings.Contains(r.Warnings[0].Fault, "Role or RoleBinding creds/infra-apiserver is missing or gives too little, unless a Role names each Secret that is used: "+account) ||
+		!strings.Contains(r.Warnings[0].Remedy, "kubectl -n creds create role infra-apiserver --verb=get --resource=secrets") {
+		t.Errorf("%+v", r)
+	}
+	if len(r.Authorities) == 0 {
+		t.Error("the warning kept it from looking on")
+	}
+}
+
+// What the server does as another identity isn't asked of this one.
+func TestReviewsOfAnotherIdentity(t *testing.T) {
+	c := newCluster(t)
+	c.forbidden = []string{"create "}
+	for _, want := range []struct {
+		tokens, access bool
+		fault          string
+	}{
+		{true, false, "may not create tokenreviews.authentication.k8s.io"},
+		{false, true, "may not create subjectaccessreviews.authorization.k8s.io"},
+		{false, false, ""},
+	} {
+		config := everything
+		config.TokenReviews, config.AccessReviews = want.tokens, want.access
+		r := c.look(t, config)
+		if want.fault == "" && len(r.Findings) > 0 || want.fault != "" && (len(r.Findings) != 1 || !strings.HasSuffix(r.Findings[0].Fault, want.fault)) {
+			t.Errorf("%+v: %v", want, r.Findings)
 		}
 	}
 }

@@ -143,7 +143,13 @@ func (r *Rotator) look(ctx context.Context) error {
 
 // try reads, plans, writes, makes others trust, and serves, in this order. It fails
 // with a conflict where another replica was faster.
+//
+// The APIService is read before the Secret, because the Secret is written before the
+// APIService: what the Secret then holds is never older than the bundle. A replica
+// that was slow would put old authorities back otherwise.
 func (r *Rotator) try(ctx context.Context) error {
+	registered, registrationErr := r.register.get(ctx)
+	r.unregistered = r.register.client != nil && registered == nil && registrationErr == nil
 	secret, err := r.config.Client.CoreV1().Secrets(r.config.Namespace).Get(ctx, r.config.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -151,8 +157,6 @@ func (r *Rotator) try(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("secret %s: %w", r.ref(), err)
 	}
-	registered, registrationErr := r.register.get(ctx)
-	r.unregistered = r.register.client != nil && registered == nil && registrationErr == nil
 	now := decode(secret)
 	next, changes, err := now.plan(r.config.Clock.Now(), r.config.DNSNames, r.published(now, registered, registrationErr))
 	if err != nil {

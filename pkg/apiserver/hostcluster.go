@@ -43,15 +43,19 @@ func (o *Options) hostCluster() (*restclient.Config, error) {
 }
 
 // preflight is what has to be looked at in the host cluster, as these options need
-// it.
+// it. What is done by another kubeconfig is left out: it has rights of its own, maybe
+// in another cluster.
 func (o *Options) preflight(host *restclient.Config) preflight.Config {
 	r := o.Recommended
+	core := func(file string) bool { return r.CoreAPI != nil && file == r.CoreAPI.CoreAPIKubeconfigPath }
 	auth := r.Authentication
+	authenticates := auth != nil && core(auth.RemoteKubeConfigFile)
 	return preflight.Config{
 		Client:               host,
 		APIService:           o.Serving.APIService,
-		AuthenticationLookup: auth != nil && !auth.SkipInClusterLookup && (auth.ClientCert.ClientCA == "" || auth.RequestHeader.ClientCAFile == ""),
-		AuthDelegation:       auth != nil || r.Authorization != nil,
+		AuthenticationLookup: authenticates && !auth.SkipInClusterLookup && (auth.ClientCert.ClientCA == "" || auth.RequestHeader.ClientCAFile == ""),
+		TokenReviews:         authenticates,
+		AccessReviews:        r.Authorization != nil && core(r.Authorization.RemoteKubeConfigFile),
 		Admission:            r.Admission != nil,
 		PriorityAndFairness:  r.Features != nil && r.Features.EnablePriorityAndFairness,
 		ServingSecret:        o.Serving.secret(),
@@ -86,6 +90,7 @@ func (o *Options) needsOfHost(ctx context.Context, host *restclient.Config) erro
 	case err != nil:
 		return startup.PublicError("kube-apiserver can't be asked yet").Because(err)
 	}
+	o.warn(ctx, report.Warnings)
 	var errs []error
 	for _, f := range report.Findings {
 		errs = append(errs, startup.PublicError(f.String()))
@@ -93,14 +98,22 @@ func (o *Options) needsOfHost(ctx context.Context, host *restclient.Config) erro
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	for _, f := range report.Warnings {
-		klog.FromContext(ctx).Info("Something else in the cluster suffers", "fault", f.Fault, "remedy", f.Remedy)
-	}
 	o.fit(ctx, report.Host)
 	if a := o.Recommended.Authentication; a != nil && a.ClientCert.ClientCA == "" && a.RequestHeader.ClientCAFile == "" {
 		o.authorities = report.Authorities
 	}
 	return nil
+}
+
+// warn logs what the last look didn't warn of: while the server waits, it looks
+// again and again.
+func (o *Options) warn(ctx context.Context, warnings []preflight.Finding) {
+	for _, f := range warnings {
+		if !slices.Contains(o.warned, f) {
+			klog.FromContext(ctx).Info("The server works without, something may not", "fault", f.Fault, "remedy", f.Remedy)
+		}
+	}
+	o.warned = warnings
 }
 
 // authoritiesTerm is how long the authorities that were seen before the start are

@@ -1,12 +1,15 @@
 package apiserver
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"socialweb.computer/infra-apiserver/internal/preflight"
 )
@@ -24,6 +27,54 @@ func TestFitToAnOldHost(t *testing.T) {
 	}
 	if errs := o.Recommended.Admission.Validate(); len(errs) > 0 {
 		t.Error(errs)
+	}
+}
+
+// What another kubeconfig does isn't asked of the identity of --kubeconfig.
+func TestRightsOfOtherKubeconfigs(t *testing.T) {
+	for _, c := range []struct {
+		core, authentication, authorization string
+		lookup, tokens, access              bool
+	}{
+		{core: "", lookup: true, tokens: true, access: true},
+		{core: "one", lookup: true, tokens: true, access: true},
+		{core: "one", authentication: "own", access: true},
+		{core: "one", authorization: "own", lookup: true, tokens: true},
+		{core: "", authentication: "own", authorization: "own"},
+		{core: "one", authentication: "one", authorization: "one", lookup: true, tokens: true, access: true},
+	} {
+		o := NewOptions()
+		o.Recommended.CoreAPI.CoreAPIKubeconfigPath = c.core
+		o.Recommended.Authentication.RemoteKubeConfigFile = c.authentication
+		o.Recommended.Authorization.RemoteKubeConfigFile = c.authorization
+		o.Complete()
+		if p := o.preflight(nil); p.AuthenticationLookup != c.lookup || p.TokenReviews != c.tokens || p.AccessReviews != c.access {
+			t.Errorf("%+v: lookup %t, token reviews %t, access reviews %t", c, p.AuthenticationLookup, p.TokenReviews, p.AccessReviews)
+		}
+	}
+}
+
+// A warning is logged when it comes, not at each look, and again when it comes back.
+func TestWarnsOfWhatIsNew(t *testing.T) {
+	var log bytes.Buffer
+	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
+	one, two := preflight.Finding{Fault: "one"}, preflight.Finding{Fault: "two"}
+	o := NewOptions()
+	for i, c := range []struct {
+		warnings []preflight.Finding
+		lines    int
+	}{
+		{[]preflight.Finding{one}, 1},
+		{[]preflight.Finding{one}, 0},
+		{[]preflight.Finding{one, two}, 1},
+		{nil, 0},
+		{[]preflight.Finding{two, one}, 2},
+	} {
+		log.Reset()
+		o.warn(ctx, c.warnings)
+		if n := strings.Count(log.String(), "fault="); n != c.lines {
+			t.Errorf("look %d: %d lines, want %d: %s", i, n, c.lines, log.String())
+		}
 	}
 }
 

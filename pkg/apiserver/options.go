@@ -13,6 +13,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	basecompatibility "k8s.io/component-base/compatibility"
 
+	"socialweb.computer/infra-apiserver/internal/preflight"
 	"socialweb.computer/infra-apiserver/internal/servingcert"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
@@ -46,6 +47,8 @@ type Options struct {
 	rotator    *servingcert.Rotator // keeps the serving certificate; nil: nobody does
 	// authorities of the host cluster, in PEM, that were seen before the start.
 	authorities []string
+	// warned are the warnings of the last look at the host cluster.
+	warned []preflight.Finding
 }
 
 // NewOptions returns the defaults.

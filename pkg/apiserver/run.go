@@ -112,7 +112,7 @@ func (o *Options) start(ctx context.Context, host *restclient.Config, keepCertif
 	<-listened
 	<-served
 	if ctx.Err() != nil {
-		klog.FromContext(ctx).Info("PublicError to end before the start", "err", err)
+		klog.FromContext(ctx).Info("Told to end before the start", "err", err)
 		return nil, l.Close()
 	}
 	if err != nil {

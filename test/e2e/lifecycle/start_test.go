@@ -70,6 +70,9 @@ func TestEndWhileWaiting(t *testing.T) {
 	if err := g.Process.Err(); err != nil {
 		t.Errorf("ended with %v", err)
 	}
+	if log := plane.Log(t, g.Name); !strings.Contains(log, `"Told to end before the start"`) {
+		t.Errorf("the log doesn't say why it ended:\n%s", log)
+	}
 }
 
 // TestSignals: after the first SIGTERM /readyz fails at once and requests are
