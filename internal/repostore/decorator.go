@@ -72,7 +72,7 @@ func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value
 			return nil, nil, err
 		}
 		var once sync.Once
-		resume := &resuming{Interface: delegator, etcd: h.etcd, prefix: c.Prefix + strings.TrimSuffix(resourcePrefix, "/") + "/"}
+		resume := &resuming{Interface: delegator, history: newHistory(h.etcd, c.Prefix+strings.TrimSuffix(resourcePrefix, "/")+"/")}
 		return resume, func() {
 			once.Do(func() {
 				stop()

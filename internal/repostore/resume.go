@@ -6,22 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
-)
-
-const (
-	// resumeTimeout bounds a look at etcd's history.
-	resumeTimeout = 2 * time.Second
-	// resumePause is between a look that got no answer and the next: those who wait
-	// for the same are told 410 instead.
-	resumePause = 5 * time.Second
-	// progressInterval is between two questions how far that look has come.
-	progressInterval = 10 * time.Millisecond
 )
 
 // resuming lets clients go on with a watch at a replica that started after the
@@ -33,14 +21,7 @@ const (
 // which is the same to the client.
 type resuming struct {
 	storage.Interface
-	etcd   *clientv3.Client
-	prefix string // of the resource's keys
-
-	mu sync.Mutex // guards what follows, and has one look at a time
-	// Nothing happened after the revision from, up to the revision to.
-	from, to int64
-	// No look before then: the last one got no answer.
-	pause time.Time
+	history *history
 }
 
 // Watch implements storage.Interface.
@@ -50,54 +31,12 @@ func (r *resuming) Watch(ctx context.Context, key string, opts storage.ListOptio
 		return w, err
 	}
 	w, asked, begin := peek(w)
-	if begin == 0 || !r.quiet(ctx, asked, begin) {
+	if begin == 0 || !r.history.quiet(ctx, asked, begin) {
 		return w, nil
 	}
 	w.Stop()
 	opts.ResourceVersion = strconv.FormatInt(begin, 10)
 	return r.Interface.Watch(ctx, key, opts)
-}
-
-// quiet tells whether nothing happened after from, up to to. Where that can't be
-// told, something may have.
-func (r *resuming) quiet(ctx context.Context, from, to int64) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.from != 0 && from >= r.from && to <= r.to {
-		return true
-	}
-	if time.Now().Before(r.pause) || ctx.Err() != nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, resumeTimeout)
-	defer cancel()
-	// A stream of its own: progress is told once all watches of a stream are up to it.
-	ctx = clientv3.WithRequireLeader(ctx)
-	history := r.etcd.Watch(ctx, r.prefix, clientv3.WithPrefix(), clientv3.WithRev(from+1), clientv3.WithProgressNotify())
-	tick := time.NewTicker(progressInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if r.etcd.RequestProgress(ctx) != nil {
-				r.pause = time.Now().Add(resumePause)
-				return false
-			}
-		case <-ctx.Done():
-			r.pause = time.Now().Add(resumePause)
-			return false
-		case resp, open := <-history:
-			switch {
-			case !open || resp.Err() != nil: // compacted, for one
-				return false
-			case len(resp.Events) > 0 && resp.Events[0].Kv.ModRevision <= to:
-				return false
-			case len(resp.Events) > 0 || resp.IsProgressNotify() && resp.Header.Revision >= to:
-				r.from, r.to = from, to
-				return true
-			}
-		}
-	}
 }
 
 // peek tells which version was asked for and from which on a watch could begin, if w

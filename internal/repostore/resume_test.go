@@ -55,7 +55,7 @@ func TestResumingWatches(t *testing.T) {
 	begin := touch(t, w.etcd, w.prefix+"/elsewhere")
 	touch(t, w.etcd, prefix+"one/a") // the cache has it
 	cache := &young{begin: begin}
-	r := &resuming{Interface: cache, etcd: w.etcd, prefix: prefix}
+	r := &resuming{Interface: cache, history: newHistory(w.etcd, prefix)}
 	open := func(rv int64) (refused bool) {
 		t.Helper()
 		cache.asked = nil
@@ -83,7 +83,7 @@ func TestResumingWatches(t *testing.T) {
 			t.Errorf("from %d, before a quiet time: asked for %v", rv, cache.asked)
 		}
 	}
-	if from := r.from; from != first {
+	if from := r.history.from; from != first {
 		t.Errorf("known to be quiet from %d, want %d", from, first)
 	}
 	deleted, err := w.etcd.Delete(t.Context(), prefix+"one/a")
