@@ -70,6 +70,12 @@ func Eventually(t testing.TB, ask func(context.Context) error) {
 	}
 }
 
+// Poll is Eventually for who may not end the test. The error is the last that ask
+// returned, or ctx's.
+func Poll(ctx context.Context, ask func(context.Context) error) error {
+	return eventually(ctx, ask)
+}
+
 // Available waits until the APIService's condition Available is as wanted.
 func (p *Plane) Available(t testing.TB, want bool) {
 	t.Helper()
