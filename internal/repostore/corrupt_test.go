@@ -91,7 +91,7 @@ func TestUnsafeDeletionTakesTheRecord(t *testing.T) {
 	c.codec.fail.Store(true)
 	m := c.hub.mountNamed("test-ns", "test-ns")
 	var steps []string
-	c.hub.failpoint = func(point string) bool {
+	point := func(point string) bool {
 		if strings.HasPrefix(point, "delete.") {
 			steps = append(steps, point)
 			c.codec.fail.Store(false) // even one that finds the view whole
@@ -100,6 +100,7 @@ func TestUnsafeDeletionTakesTheRecord(t *testing.T) {
 		}
 		return false
 	}
+	c.point.Store(&point)
 	if err := c.delete(); err != nil {
 		t.Fatal(err)
 	}

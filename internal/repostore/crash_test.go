@@ -36,7 +36,10 @@ func TestCrashMatrix(t *testing.T) {
 			if len(steps) == 0 {
 				t.Fatal("the operation has no steps")
 			}
-			for _, step := range steps {
+			for i, step := range steps {
+				if raced && i%4 != 0 {
+					continue // a child takes seconds to start then; all steps are killed at without the detector
+				}
 				c.die(t, step)
 				deaths++
 			}

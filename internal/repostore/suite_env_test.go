@@ -52,6 +52,8 @@ type suiteEnv struct {
 
 	store     *Store
 	delegator *cacher.CacheDelegator // nil: raw
+
+	point atomic.Pointer[func(string) bool] // the hub's failpoint
 }
 
 // stockStore is what the tests need of the etcd3 store.
@@ -79,6 +81,10 @@ func newSuiteEnv(t *testing.T, o suiteOptions, cached bool) *suiteEnv {
 	e.lists, e.kv = recordKeys(e.client)
 	e.pds = newSuitePDS(t)
 	e.hub = NewHub(HubConfig{Etcd: own.Client, Prefix: suitePrefix, Replica: "suite"})
+	e.hub.failpoint = func(point string) bool {
+		f := e.point.Load()
+		return f != nil && (*f)(point)
+	}
 	e.store = newStore(e.hub, storeConfig{
 		raw: e.newStock(t), mapper: podMapper{}, resource: podResource, resourcePrefix: podPrefix, codec: e.codec, transformer: e.views,
 	})
