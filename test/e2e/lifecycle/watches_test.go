@@ -69,9 +69,7 @@ func (l *load) follow(w watch.Interface, i int, rv string) string {
 	for e := range w.ResultChan() {
 		if e.Type == watch.Error {
 			if err := apierrors.FromObject(e.Object); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				l.expired[watched(i)]++
+				l.count(func() { l.expired[watched(i)]++ })
 				return ""
 			}
 			continue
@@ -81,10 +79,15 @@ func (l *load) follow(w watch.Interface, i int, rv string) string {
 			l.saw(i, o.GetName())
 		}
 	}
+	l.count(func() { l.ended++ })
+	return rv
+}
+
+// count changes what is counted.
+func (l *load) count(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ended++
-	return rv
+	change()
 }
 
 // saw takes down that the i-th watch has seen an object.
