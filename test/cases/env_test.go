@@ -44,7 +44,8 @@ var (
 	onDev = true
 )
 
-// devOnly leaves a case out elsewhere.
+// devOnly leaves a case out on a control plane, where it has no subject: it asks for a
+// path or a user that the aggregator doesn't pass on. Each says which.
 func devOnly(t *testing.T, why string) {
 	t.Helper()
 	if !onDev {

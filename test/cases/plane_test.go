@@ -20,7 +20,7 @@ var plane *harness.Plane
 
 func init() {
 	begin, onDev = beginPlane, false
-	manyObjects, populate = 400, ingest
+	manyObjects, populate = 1200, ingest
 	run = func(m *testing.M) { harness.Main(m, &plane, harness.Options{NoControllerManager: true}) }
 }
 
