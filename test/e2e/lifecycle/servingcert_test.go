@@ -217,6 +217,12 @@ func TestOwnServingCertificate(t *testing.T) {
 	// The way out when a key was stolen. The server may not create the Secret.
 	plane.Shell(t, "kubectl -n "+harness.Namespace+" delete secret "+keptSecret+" && kubectl apply -f "+plane.Manifest("base/serving-certificate.yaml"))
 	k.settled(second, 1)
+	// Nothing that the aggregator trusts is left, so requests fail until it has seen
+	// the new caBundle: it watches APIServices, and nothing tells how far it is.
+	harness.Eventually(t, func(ctx context.Context) error {
+		_, err := harness.NewClients(t, plane.Config()).Infra.SocialwebV1alpha1().Infras().Get(ctx, "o1", metav1.GetOptions{})
+		return err
+	})
 	k.works("with nothing of before")
 
 	version = k.secret().ResourceVersion
