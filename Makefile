@@ -86,6 +86,7 @@ e2e: build $(KUBE_PROGRAMS) $(REFERENCE_PDS) ## Run the tests on a real control 
 .PHONY: soak
 soak: build $(KUBE_PROGRAMS) $(REFERENCE_PDS) ## Run the cases that need hours (ARGS="-idle 10m -quiet 1m -load 10s")
 	INFRA_SOAK=1 $(GO) test -tags e2e -count=1 -v -timeout 30m -run '^TestRollingRestart$$' ./test/e2e/lifecycle
+	INFRA_SOAK=1 $(GO) test -count=1 -v -timeout 30m -run '^Test(ProbesMakeNoSeries|WatchesLeaveNothing)$$' ./test/api
 	$(GO) test -tags e2e,soak -count=1 -v -timeout 4h ./test/e2e/soak $(ARGS)
 
 # All but testpds, which compares two PDSes call by call: nothing of it is concurrent.

@@ -10,9 +10,9 @@ import (
 )
 
 // rounds is how often something is done that must leave nothing behind: few, unless
-// the tier of long tests runs (make soak sets SOAK).
+// the tier of long tests runs (make soak sets INFRA_SOAK).
 func rounds(few, many int) int {
-	if os.Getenv("SOAK") != "" {
+	if os.Getenv("INFRA_SOAK") != "" {
 		return many
 	}
 	return few
