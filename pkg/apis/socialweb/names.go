@@ -7,15 +7,29 @@ const (
 	ShortNameInfra = "inf"
 	// ShortNameEphemeralInfra is the short name of ephemeralinfras.
 	ShortNameEphemeralInfra = "einf"
+	// ShortNameInfraCollection is the short name of infracollections.
+	ShortNameInfraCollection = "infcol"
+	// ShortNameEphemeralInfraCollection is the short name of
+	// ephemeralinfracollections.
+	ShortNameEphemeralInfraCollection = "einfcol"
+	// ShortNameComputeContract is the short name of computecontracts.
+	ShortNameComputeContract = "cc"
 	// ShortNameAtprotoRepo is the short name of atprotorepos.
 	ShortNameAtprotoRepo = "arepo"
 )
 
 const (
-	// FinalizerRelease keeps a deployment until its contracts are released.
+	// FinalizerRelease keeps a deployment until its contracts are released, and a
+	// ComputeContract until it is Released or Failed and its deployment knows.
 	FinalizerRelease = "infra.socialweb.computer/release"
 	// FinalizerInUse keeps an AtprotoRepo while objects are bound to it.
 	FinalizerInUse = "infra.socialweb.computer/in-use"
+	// FinalizerChildren keeps a collection until its children are gone or orphaned.
+	FinalizerChildren = "infra.socialweb.computer/children"
+	// LabelContract names the contract that a ComputeContract stands for.
+	LabelContract = "infra.socialweb.computer/contract"
+	// LabelCollection names the collection that serves an object.
+	LabelCollection = "infra.socialweb.computer/collection"
 	// LabelKind names the kind of the deployment that owns an object.
 	LabelKind = "infra.socialweb.computer/kind"
 	// LabelName names the deployment that owns an object.

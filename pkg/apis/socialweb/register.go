@@ -32,7 +32,10 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&Infra{}, &InfraList{},
 		&EphemeralInfra{}, &EphemeralInfraList{},
+		&InfraCollection{}, &InfraCollectionList{},
+		&EphemeralInfraCollection{}, &EphemeralInfraCollectionList{},
 		&AtprotoRepo{}, &AtprotoRepoList{},
+		&ComputeContract{}, &ComputeContractList{},
 	)
 	return nil
 }

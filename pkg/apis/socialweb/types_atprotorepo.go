@@ -136,6 +136,9 @@ type AtprotoRepoStatus struct {
 	// access that is granted in effect: less than spec.access where credentials are
 	// missing or the PDS ignores swapRecord.
 	Access RepoAccess
+	// executeGranted says that somebody who has the verb execute asked for
+	// spec.execution Follow. Only the server writes it.
+	ExecuteGranted bool
 	// conditions of the repository: Ready, Reachable, Authorized, Streaming and
 	// SwapSupported.
 	Conditions []metav1.Condition

@@ -82,6 +82,8 @@ type InfraStatus struct {
 	Phase DeploymentPhase
 	// contracts is what became of each contract. Published in the record.
 	Contracts []ContractStatus
+	// requests are the ComputeContracts that stand for the contracts. Not published.
+	Requests []ContractRequest
 	// conditions of the object: Ready, RecordValid, SyncConflict and
 	// StatusContested among others.
 	Conditions []metav1.Condition

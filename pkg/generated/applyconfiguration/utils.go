@@ -22,8 +22,22 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &socialwebv1alpha1.AtprotoRepoSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AtprotoRepoStatus"):
 		return &socialwebv1alpha1.AtprotoRepoStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CollectionChild"):
+		return &socialwebv1alpha1.CollectionChildApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ComputeContract"):
+		return &socialwebv1alpha1.ComputeContractApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ComputeContractSpec"):
+		return &socialwebv1alpha1.ComputeContractSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ComputeContractStatus"):
+		return &socialwebv1alpha1.ComputeContractStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ComputeResources"):
+		return &socialwebv1alpha1.ComputeResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Contract"):
 		return &socialwebv1alpha1.ContractApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ContractReceipt"):
+		return &socialwebv1alpha1.ContractReceiptApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ContractRequest"):
+		return &socialwebv1alpha1.ContractRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ContractSecret"):
 		return &socialwebv1alpha1.ContractSecretApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ContractStatus"):
@@ -32,12 +46,20 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &socialwebv1alpha1.CredentialsReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EphemeralInfra"):
 		return &socialwebv1alpha1.EphemeralInfraApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EphemeralInfraCollection"):
+		return &socialwebv1alpha1.EphemeralInfraCollectionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EphemeralInfraSpec"):
 		return &socialwebv1alpha1.EphemeralInfraSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EphemeralInfraStatus"):
 		return &socialwebv1alpha1.EphemeralInfraStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Infra"):
 		return &socialwebv1alpha1.InfraApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InfraCollection"):
+		return &socialwebv1alpha1.InfraCollectionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InfraCollectionSpec"):
+		return &socialwebv1alpha1.InfraCollectionSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InfraCollectionStatus"):
+		return &socialwebv1alpha1.InfraCollectionStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InfraSpec"):
 		return &socialwebv1alpha1.InfraSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InfraStatus"):

@@ -17,81 +17,95 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		resource.Quantity{}.OpenAPIModelName():             schema_apimachinery_pkg_api_resource_Quantity(ref),
-		v1.APIGroup{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIGroup(ref),
-		v1.APIGroupList{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_APIGroupList(ref),
-		v1.APIResource{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_APIResource(ref),
-		v1.APIResourceList{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_APIResourceList(ref),
-		v1.APIVersions{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_APIVersions(ref),
-		v1.ApplyOptions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_ApplyOptions(ref),
-		v1.Condition{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_Condition(ref),
-		v1.CreateOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_CreateOptions(ref),
-		v1.DeleteOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_DeleteOptions(ref),
-		v1.Duration{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_Duration(ref),
-		v1.FieldSelectorRequirement{}.OpenAPIModelName():   schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
-		v1.FieldsV1{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_FieldsV1(ref),
-		v1.GetOptions{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_GetOptions(ref),
-		v1.GroupKind{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_GroupKind(ref),
-		v1.GroupResource{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_GroupResource(ref),
-		v1.GroupVersion{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_GroupVersion(ref),
-		v1.GroupVersionForDiscovery{}.OpenAPIModelName():   schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
-		v1.GroupVersionKind{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_GroupVersionKind(ref),
-		v1.GroupVersionResource{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_GroupVersionResource(ref),
-		v1.InternalEvent{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_InternalEvent(ref),
-		v1.LabelSelector{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_LabelSelector(ref),
-		v1.LabelSelectorRequirement{}.OpenAPIModelName():   schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
-		v1.List{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_List(ref),
-		v1.ListMeta{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_ListMeta(ref),
-		v1.ListOptions{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_ListOptions(ref),
-		v1.ManagedFieldsEntry{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
-		v1.MicroTime{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_MicroTime(ref),
-		v1.ObjectMeta{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_ObjectMeta(ref),
-		v1.OwnerReference{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_OwnerReference(ref),
-		v1.PartialObjectMetadata{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
-		v1.PartialObjectMetadataList{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
-		v1.Patch{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Patch(ref),
-		v1.PatchOptions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_PatchOptions(ref),
-		v1.Preconditions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_Preconditions(ref),
-		v1.RootPaths{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_RootPaths(ref),
-		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
-		v1.ShardInfo{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_ShardInfo(ref),
-		v1.Status{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_Status(ref),
-		v1.StatusCause{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_StatusCause(ref),
-		v1.StatusDetails{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_StatusDetails(ref),
-		v1.Table{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Table(ref),
-		v1.TableColumnDefinition{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
-		v1.TableOptions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_TableOptions(ref),
-		v1.TableRow{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_TableRow(ref),
-		v1.TableRowCondition{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_TableRowCondition(ref),
-		v1.Time{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Time(ref),
-		v1.Timestamp{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_Timestamp(ref),
-		v1.TypeMeta{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_TypeMeta(ref),
-		v1.UpdateOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_UpdateOptions(ref),
-		v1.WatchEvent{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_WatchEvent(ref),
-		runtime.RawExtension{}.OpenAPIModelName():          schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
-		runtime.TypeMeta{}.OpenAPIModelName():              schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
-		runtime.Unknown{}.OpenAPIModelName():               schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
-		version.Info{}.OpenAPIModelName():                  schema_k8sio_apimachinery_pkg_version_Info(ref),
-		v1alpha1.AtprotoRepo{}.OpenAPIModelName():          schema_pkg_apis_socialweb_v1alpha1_AtprotoRepo(ref),
-		v1alpha1.AtprotoRepoList{}.OpenAPIModelName():      schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoList(ref),
-		v1alpha1.AtprotoRepoSpec{}.OpenAPIModelName():      schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoSpec(ref),
-		v1alpha1.AtprotoRepoStatus{}.OpenAPIModelName():    schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoStatus(ref),
-		v1alpha1.Contract{}.OpenAPIModelName():             schema_pkg_apis_socialweb_v1alpha1_Contract(ref),
-		v1alpha1.ContractSecret{}.OpenAPIModelName():       schema_pkg_apis_socialweb_v1alpha1_ContractSecret(ref),
-		v1alpha1.ContractStatus{}.OpenAPIModelName():       schema_pkg_apis_socialweb_v1alpha1_ContractStatus(ref),
-		v1alpha1.CredentialsReference{}.OpenAPIModelName(): schema_pkg_apis_socialweb_v1alpha1_CredentialsReference(ref),
-		v1alpha1.EphemeralInfra{}.OpenAPIModelName():       schema_pkg_apis_socialweb_v1alpha1_EphemeralInfra(ref),
-		v1alpha1.EphemeralInfraList{}.OpenAPIModelName():   schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraList(ref),
-		v1alpha1.EphemeralInfraSpec{}.OpenAPIModelName():   schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraSpec(ref),
-		v1alpha1.EphemeralInfraStatus{}.OpenAPIModelName(): schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraStatus(ref),
-		v1alpha1.Infra{}.OpenAPIModelName():                schema_pkg_apis_socialweb_v1alpha1_Infra(ref),
-		v1alpha1.InfraList{}.OpenAPIModelName():            schema_pkg_apis_socialweb_v1alpha1_InfraList(ref),
-		v1alpha1.InfraSpec{}.OpenAPIModelName():            schema_pkg_apis_socialweb_v1alpha1_InfraSpec(ref),
-		v1alpha1.InfraStatus{}.OpenAPIModelName():          schema_pkg_apis_socialweb_v1alpha1_InfraStatus(ref),
-		v1alpha1.RecordBinding{}.OpenAPIModelName():        schema_pkg_apis_socialweb_v1alpha1_RecordBinding(ref),
-		v1alpha1.RecordStatus{}.OpenAPIModelName():         schema_pkg_apis_socialweb_v1alpha1_RecordStatus(ref),
-		v1alpha1.RepoReference{}.OpenAPIModelName():        schema_pkg_apis_socialweb_v1alpha1_RepoReference(ref),
-		v1alpha1.SecretReference{}.OpenAPIModelName():      schema_pkg_apis_socialweb_v1alpha1_SecretReference(ref),
+		resource.Quantity{}.OpenAPIModelName():                     schema_apimachinery_pkg_api_resource_Quantity(ref),
+		v1.APIGroup{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_APIGroup(ref),
+		v1.APIGroupList{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_APIGroupList(ref),
+		v1.APIResource{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_APIResource(ref),
+		v1.APIResourceList{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIResourceList(ref),
+		v1.APIVersions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_APIVersions(ref),
+		v1.ApplyOptions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_ApplyOptions(ref),
+		v1.Condition{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Condition(ref),
+		v1.CreateOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_CreateOptions(ref),
+		v1.DeleteOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_DeleteOptions(ref),
+		v1.Duration{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Duration(ref),
+		v1.FieldSelectorRequirement{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
+		v1.FieldsV1{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_FieldsV1(ref),
+		v1.GetOptions{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_GetOptions(ref),
+		v1.GroupKind{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_GroupKind(ref),
+		v1.GroupResource{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_GroupResource(ref),
+		v1.GroupVersion{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_GroupVersion(ref),
+		v1.GroupVersionForDiscovery{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
+		v1.GroupVersionKind{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_GroupVersionKind(ref),
+		v1.GroupVersionResource{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_GroupVersionResource(ref),
+		v1.InternalEvent{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_InternalEvent(ref),
+		v1.LabelSelector{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_LabelSelector(ref),
+		v1.LabelSelectorRequirement{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
+		v1.List{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_List(ref),
+		v1.ListMeta{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_ListMeta(ref),
+		v1.ListOptions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_ListOptions(ref),
+		v1.ManagedFieldsEntry{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
+		v1.MicroTime{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_MicroTime(ref),
+		v1.ObjectMeta{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_ObjectMeta(ref),
+		v1.OwnerReference{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_OwnerReference(ref),
+		v1.PartialObjectMetadata{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
+		v1.PartialObjectMetadataList{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
+		v1.Patch{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_Patch(ref),
+		v1.PatchOptions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_PatchOptions(ref),
+		v1.Preconditions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Preconditions(ref),
+		v1.RootPaths{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_RootPaths(ref),
+		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
+		v1.ShardInfo{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_ShardInfo(ref),
+		v1.Status{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_Status(ref),
+		v1.StatusCause{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_StatusCause(ref),
+		v1.StatusDetails{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_StatusDetails(ref),
+		v1.Table{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_Table(ref),
+		v1.TableColumnDefinition{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
+		v1.TableOptions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_TableOptions(ref),
+		v1.TableRow{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_TableRow(ref),
+		v1.TableRowCondition{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_TableRowCondition(ref),
+		v1.Time{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_Time(ref),
+		v1.Timestamp{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Timestamp(ref),
+		v1.TypeMeta{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_TypeMeta(ref),
+		v1.UpdateOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_UpdateOptions(ref),
+		v1.WatchEvent{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_WatchEvent(ref),
+		runtime.RawExtension{}.OpenAPIModelName():                  schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
+		runtime.TypeMeta{}.OpenAPIModelName():                      schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
+		runtime.Unknown{}.OpenAPIModelName():                       schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
+		version.Info{}.OpenAPIModelName():                          schema_k8sio_apimachinery_pkg_version_Info(ref),
+		v1alpha1.AtprotoRepo{}.OpenAPIModelName():                  schema_pkg_apis_socialweb_v1alpha1_AtprotoRepo(ref),
+		v1alpha1.AtprotoRepoList{}.OpenAPIModelName():              schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoList(ref),
+		v1alpha1.AtprotoRepoSpec{}.OpenAPIModelName():              schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoSpec(ref),
+		v1alpha1.AtprotoRepoStatus{}.OpenAPIModelName():            schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoStatus(ref),
+		v1alpha1.CollectionChild{}.OpenAPIModelName():              schema_pkg_apis_socialweb_v1alpha1_CollectionChild(ref),
+		v1alpha1.ComputeContract{}.OpenAPIModelName():              schema_pkg_apis_socialweb_v1alpha1_ComputeContract(ref),
+		v1alpha1.ComputeContractList{}.OpenAPIModelName():          schema_pkg_apis_socialweb_v1alpha1_ComputeContractList(ref),
+		v1alpha1.ComputeContractSpec{}.OpenAPIModelName():          schema_pkg_apis_socialweb_v1alpha1_ComputeContractSpec(ref),
+		v1alpha1.ComputeContractStatus{}.OpenAPIModelName():        schema_pkg_apis_socialweb_v1alpha1_ComputeContractStatus(ref),
+		v1alpha1.ComputeResources{}.OpenAPIModelName():             schema_pkg_apis_socialweb_v1alpha1_ComputeResources(ref),
+		v1alpha1.Contract{}.OpenAPIModelName():                     schema_pkg_apis_socialweb_v1alpha1_Contract(ref),
+		v1alpha1.ContractReceipt{}.OpenAPIModelName():              schema_pkg_apis_socialweb_v1alpha1_ContractReceipt(ref),
+		v1alpha1.ContractRequest{}.OpenAPIModelName():              schema_pkg_apis_socialweb_v1alpha1_ContractRequest(ref),
+		v1alpha1.ContractSecret{}.OpenAPIModelName():               schema_pkg_apis_socialweb_v1alpha1_ContractSecret(ref),
+		v1alpha1.ContractStatus{}.OpenAPIModelName():               schema_pkg_apis_socialweb_v1alpha1_ContractStatus(ref),
+		v1alpha1.CredentialsReference{}.OpenAPIModelName():         schema_pkg_apis_socialweb_v1alpha1_CredentialsReference(ref),
+		v1alpha1.EphemeralInfra{}.OpenAPIModelName():               schema_pkg_apis_socialweb_v1alpha1_EphemeralInfra(ref),
+		v1alpha1.EphemeralInfraCollection{}.OpenAPIModelName():     schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraCollection(ref),
+		v1alpha1.EphemeralInfraCollectionList{}.OpenAPIModelName(): schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraCollectionList(ref),
+		v1alpha1.EphemeralInfraList{}.OpenAPIModelName():           schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraList(ref),
+		v1alpha1.EphemeralInfraSpec{}.OpenAPIModelName():           schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraSpec(ref),
+		v1alpha1.EphemeralInfraStatus{}.OpenAPIModelName():         schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraStatus(ref),
+		v1alpha1.Infra{}.OpenAPIModelName():                        schema_pkg_apis_socialweb_v1alpha1_Infra(ref),
+		v1alpha1.InfraCollection{}.OpenAPIModelName():              schema_pkg_apis_socialweb_v1alpha1_InfraCollection(ref),
+		v1alpha1.InfraCollectionList{}.OpenAPIModelName():          schema_pkg_apis_socialweb_v1alpha1_InfraCollectionList(ref),
+		v1alpha1.InfraCollectionSpec{}.OpenAPIModelName():          schema_pkg_apis_socialweb_v1alpha1_InfraCollectionSpec(ref),
+		v1alpha1.InfraCollectionStatus{}.OpenAPIModelName():        schema_pkg_apis_socialweb_v1alpha1_InfraCollectionStatus(ref),
+		v1alpha1.InfraList{}.OpenAPIModelName():                    schema_pkg_apis_socialweb_v1alpha1_InfraList(ref),
+		v1alpha1.InfraSpec{}.OpenAPIModelName():                    schema_pkg_apis_socialweb_v1alpha1_InfraSpec(ref),
+		v1alpha1.InfraStatus{}.OpenAPIModelName():                  schema_pkg_apis_socialweb_v1alpha1_InfraStatus(ref),
+		v1alpha1.RecordBinding{}.OpenAPIModelName():                schema_pkg_apis_socialweb_v1alpha1_RecordBinding(ref),
+		v1alpha1.RecordStatus{}.OpenAPIModelName():                 schema_pkg_apis_socialweb_v1alpha1_RecordStatus(ref),
+		v1alpha1.RepoReference{}.OpenAPIModelName():                schema_pkg_apis_socialweb_v1alpha1_RepoReference(ref),
+		v1alpha1.SecretReference{}.OpenAPIModelName():              schema_pkg_apis_socialweb_v1alpha1_SecretReference(ref),
 	}
 }
 
@@ -3024,6 +3038,13 @@ func schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoStatus(ref common.ReferenceCa
 							Enum:        []interface{}{"None", "Read", "ReadWrite"},
 						},
 					},
+					"executeGranted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "executeGranted says that somebody who has the verb execute asked for spec.execution Follow. Only the server writes it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"conditions": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -3052,6 +3073,440 @@ func schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoStatus(ref common.ReferenceCa
 		},
 		Dependencies: []string{
 			v1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_CollectionChild(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CollectionChild is one record of a collection.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"uri": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uri is the record's at-uri.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object that the collection serves for the record. Empty: it serves none, and boundBy or conflict says why.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"cid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cid is the content identifier of the record that the object reflects.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"boundBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "boundBy is the object that the record is bound to without the collection.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"conflict": {
+						SchemaProps: spec.SchemaProps{
+							Description: "conflict is why the record isn't served: NameConflict says that another object has its name.\n\nPossible enum values:\n - `\"NameConflict\"` says that another object has the record's name.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"NameConflict"},
+						},
+					},
+				},
+				Required: []string{"uri"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_ComputeContract(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ComputeContract asks for one guest. A fulfiller takes it on by moving its phase from Pending to Requesting, with the resourceVersion that it read, finds a bidder and reports what became of it in the status.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is asked for. It can't change, but for release.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ComputeContractSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what became of it. The fulfiller writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ComputeContractStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.ObjectMeta{}.OpenAPIModelName(), v1alpha1.ComputeContractSpec{}.OpenAPIModelName(), v1alpha1.ComputeContractStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_ComputeContractList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ComputeContractList is a list of ComputeContracts.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items of the list.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ComputeContract{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1.ListMeta{}.OpenAPIModelName(), v1alpha1.ComputeContract{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_ComputeContractSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ComputeContractSpec is what is asked for. The fields up to vmReadyTimeoutSec are those of a deployment's contract, with the same bounds.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"vmName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "vmName is the name that the guest shall have, at most 253 bytes: a DNS-1123 subdomain.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"bidderDids": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "bidderDids are the accounts (DIDs) whose bids are considered. Empty: anyone's. At most 64, each at most 2048 bytes, none twice.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"denyBidderDids": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "denyBidderDids are the accounts (DIDs) whose bids are refused. At most 64, each at most 2048 bytes, none twice, none that is in bidderDids.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"sshAuthorizedKeys": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "sshAuthorizedKeys are public keys, in the form of a line of an authorized_keys file, that may log in to the guest. At most 64, each at most 8192 bytes.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"userData": {
+						SchemaProps: spec.SchemaProps{
+							Description: "userData is handed to the guest at its first start (cloud-init), at most 16384 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"policy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "policy is the name of the policy that chooses among the bids, at most 253 bytes. Empty: the fulfiller's own.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"policyArgs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "policyArgs are the arguments of the policy, in order: at most 64 strings, each at most 1024 bytes.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"vmReadyTimeoutSec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "vmReadyTimeoutSec is how long the guest may take to become ready, in seconds, 1 to 86400. Absent: the fulfiller's own limit.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"secretsRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretsRef names the Secret whose data the guest gets.",
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"resources": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resources that the guest needs. Absent, in whole or in part: the fulfiller's own choice.",
+							Ref:         ref(v1alpha1.ComputeResources{}.OpenAPIModelName()),
+						},
+					},
+					"image": {
+						SchemaProps: spec.SchemaProps{
+							Description: "image that the guest starts from, at most 2048 bytes. Empty: the fulfiller's own.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"release": {
+						SchemaProps: spec.SchemaProps{
+							Description: "release gives the contract back. Once true it stays true.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"ttlSecondsAfterFinished": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ttlSecondsAfterFinished is how long the object stays after it was Released or has Failed, in seconds, 0 to 315360000. Absent: until somebody deletes it.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ComputeResources{}.OpenAPIModelName(), v1alpha1.SecretReference{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_ComputeContractStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ComputeContractStatus is what became of a contract.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that the fulfiller acted on last.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"phase": {
+						SchemaProps: spec.SchemaProps{
+							Description: "phase of the contract: Pending, Requesting, Held, Releasing, Released or Failed. It never goes back, and Released and Failed are final.\n\nPossible enum values:\n - `\"Failed\"` says that the contract was not fulfilled, and that nothing of it runs. It is final.\n - `\"Held\"` says that a bidder holds the contract: the guest runs.\n - `\"Pending\"` says that no fulfiller has taken the contract on.\n - `\"Released\"` says that the contract was given back, and that nothing of it runs any more. It is final.\n - `\"Releasing\"` says that the contract is being given back.\n - `\"Requesting\"` says that a fulfiller looks for a bidder.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Failed", "Held", "Pending", "Released", "Releasing", "Requesting"},
+						},
+					},
+					"winner": {
+						SchemaProps: spec.SchemaProps{
+							Description: "winner is the account (DID) of the bidder that holds the contract.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"receipt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "receipt is the record in which the bidder confirms the contract.",
+							Ref:         ref(v1alpha1.ContractReceipt{}.OpenAPIModelName()),
+						},
+					},
+					"endpoint": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endpoint at which the guest is reached, at most 2048 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says in words what the phase doesn't, at most 1024 bytes. Nothing secret belongs in it: it is published in the deployment's record.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"requestedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedAt is when a fulfiller took the contract on.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"heldAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "heldAt is when a bidder began to hold it.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"finishedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "finishedAt is when it was Released or had Failed.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions of the contract.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), v1alpha1.ContractReceipt{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_ComputeResources(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ComputeResources are what a guest needs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"cpu": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cpu cores, 1m to 4096.",
+							Ref:         ref(resource.Quantity{}.OpenAPIModelName()),
+						},
+					},
+					"memory": {
+						SchemaProps: spec.SchemaProps{
+							Description: "memory in bytes, 1Mi to 64Ti.",
+							Ref:         ref(resource.Quantity{}.OpenAPIModelName()),
+						},
+					},
+					"storage": {
+						SchemaProps: spec.SchemaProps{
+							Description: "storage in bytes, 1Mi to 1Pi.",
+							Ref:         ref(resource.Quantity{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			resource.Quantity{}.OpenAPIModelName()},
 	}
 }
 
@@ -3185,6 +3640,79 @@ func schema_pkg_apis_socialweb_v1alpha1_Contract(ref common.ReferenceCallback) c
 					},
 				},
 				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_ContractReceipt(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ContractReceipt is the record in which a bidder confirms a contract.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"uri": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uri is the record's at-uri.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"cid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cid is the content identifier of the record as it was confirmed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"uri"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_ContractRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ContractRequest is the controller's own memory of a ComputeContract: which one stands for a contract, from before it is created until after it is gone. It is never published.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"contract": {
+						SchemaProps: spec.SchemaProps{
+							Description: "contract is the name of the contract in spec.contracts.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"computeContract": {
+						SchemaProps: spec.SchemaProps{
+							Description: "computeContract is the name of the ComputeContract.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of the ComputeContract. Empty: it may not have been created yet.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"superseded": {
+						SchemaProps: spec.SchemaProps{
+							Description: "superseded says that the contract was staged or dropped since: the ComputeContract is released, goes once it is finished, and the contract can then be requested anew.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"contract", "computeContract"},
 			},
 		},
 	}
@@ -3342,6 +3870,106 @@ func schema_pkg_apis_socialweb_v1alpha1_EphemeralInfra(ref common.ReferenceCallb
 		},
 		Dependencies: []string{
 			v1.ObjectMeta{}.OpenAPIModelName(), v1alpha1.EphemeralInfraSpec{}.OpenAPIModelName(), v1alpha1.EphemeralInfraStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraCollection(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EphemeralInfraCollection serves every record of the collection computer.socialweb.ephemeralInfra of one repository as an EphemeralInfra of this workspace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is to be served.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.InfraCollectionSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what is served.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.InfraCollectionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.ObjectMeta{}.OpenAPIModelName(), v1alpha1.InfraCollectionSpec{}.OpenAPIModelName(), v1alpha1.InfraCollectionStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraCollectionList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EphemeralInfraCollectionList is a list of EphemeralInfraCollections.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items of the list.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.EphemeralInfraCollection{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1.ListMeta{}.OpenAPIModelName(), v1alpha1.EphemeralInfraCollection{}.OpenAPIModelName()},
 	}
 }
 
@@ -3528,6 +4156,29 @@ func schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraStatus(ref common.Referenc
 							},
 						},
 					},
+					"requests": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"contract",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "contract",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "requests are the ComputeContracts that stand for the contracts. Not published.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ContractRequest{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"conditions": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -3581,7 +4232,7 @@ func schema_pkg_apis_socialweb_v1alpha1_EphemeralInfraStatus(ref common.Referenc
 			},
 		},
 		Dependencies: []string{
-			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), v1alpha1.ContractStatus{}.OpenAPIModelName(), v1alpha1.RecordStatus{}.OpenAPIModelName()},
+			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), v1alpha1.ContractRequest{}.OpenAPIModelName(), v1alpha1.ContractStatus{}.OpenAPIModelName(), v1alpha1.RecordStatus{}.OpenAPIModelName()},
 	}
 }
 
@@ -3632,6 +4283,227 @@ func schema_pkg_apis_socialweb_v1alpha1_Infra(ref common.ReferenceCallback) comm
 		},
 		Dependencies: []string{
 			v1.ObjectMeta{}.OpenAPIModelName(), v1alpha1.InfraSpec{}.OpenAPIModelName(), v1alpha1.InfraStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_InfraCollection(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "InfraCollection serves every record of the collection computer.socialweb.infra of one repository as an Infra of this workspace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is to be served.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.InfraCollectionSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what is served.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.InfraCollectionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.ObjectMeta{}.OpenAPIModelName(), v1alpha1.InfraCollectionSpec{}.OpenAPIModelName(), v1alpha1.InfraCollectionStatus{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_InfraCollectionList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "InfraCollectionList is a list of InfraCollections.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list's metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items of the list.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.InfraCollection{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1.ListMeta{}.OpenAPIModelName(), v1alpha1.InfraCollection{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_InfraCollectionSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "InfraCollectionSpec is what a collection serves.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"repoRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "repoRef names the AtprotoRepo whose records are served. It can't change.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RepoReference{}.OpenAPIModelName()),
+						},
+					},
+					"execution": {
+						SchemaProps: spec.SchemaProps{
+							Description: "execution says whether the contracts of the records run: Follow or ObserveOnly. Absent: Follow where the repository can be written, else ObserveOnly. Follow on a repository that can't be written needs the RBAC verb execute on the collection: the records are somebody else's, what runs is paid here.\n\nPossible enum values:\n - `\"Follow\"` runs the contracts that the records request.\n - `\"ObserveOnly\"` shows the records and runs nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Follow", "ObserveOnly"},
+						},
+					},
+					"maxItems": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxItems bounds how many records are served, 1 to 10000, 1000 by default. The condition Truncated says that there are more.",
+							Default:     1000,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"repoRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RepoReference{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_socialweb_v1alpha1_InfraCollectionStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "InfraCollectionStatus is what a collection serves.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that was acted on last.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"executeGranted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "executeGranted says that somebody who has the verb execute asked for spec.execution Follow. Only the server writes it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items is how many of the repository's records are served in this workspace, whoever serves them.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"children": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"uri",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "uri",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "children are the records, in the order of their URIs, at most maxItems.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CollectionChild{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions of the collection: Ready and Truncated.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Condition{}.OpenAPIModelName(), v1alpha1.CollectionChild{}.OpenAPIModelName()},
 	}
 }
 
@@ -3801,6 +4673,29 @@ func schema_pkg_apis_socialweb_v1alpha1_InfraStatus(ref common.ReferenceCallback
 							},
 						},
 					},
+					"requests": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"contract",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "contract",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "requests are the ComputeContracts that stand for the contracts. Not published.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ContractRequest{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"conditions": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -3834,7 +4729,7 @@ func schema_pkg_apis_socialweb_v1alpha1_InfraStatus(ref common.ReferenceCallback
 			},
 		},
 		Dependencies: []string{
-			v1.Condition{}.OpenAPIModelName(), v1alpha1.ContractStatus{}.OpenAPIModelName(), v1alpha1.RecordStatus{}.OpenAPIModelName()},
+			v1.Condition{}.OpenAPIModelName(), v1alpha1.ContractRequest{}.OpenAPIModelName(), v1alpha1.ContractStatus{}.OpenAPIModelName(), v1alpha1.RecordStatus{}.OpenAPIModelName()},
 	}
 }
 

@@ -36,6 +36,13 @@ var Funcs = func(runtimeserializer.CodecFactory) []any {
 				s.EndWhen = socialweb.EndComplete
 			}
 		},
+		func(s *socialweb.InfraCollectionSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			if s.MaxItems == nil {
+				n := int32(1000)
+				s.MaxItems = &n
+			}
+		},
 		func(s *socialweb.AtprotoRepoSpec, c randfill.Continue) {
 			c.FillNoCustom(s)
 			if s.Access == "" {

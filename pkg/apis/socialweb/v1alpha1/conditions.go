@@ -15,6 +15,16 @@ const (
 	// ConditionStatusContested is True while somebody else keeps rewriting the
 	// status in the record.
 	ConditionStatusContested = "StatusContested"
+	// ConditionContractsCurrent is False while a ComputeContract was made of a
+	// declaration that has changed since. The message names the contracts: stage and
+	// request them again.
+	ConditionContractsCurrent = "ContractsCurrent"
+	// ConditionExecuting is False while contracts are requested and may not run. The
+	// message says why.
+	ConditionExecuting = "Executing"
+	// ConditionExpiredAtFirstSight is True on an EphemeralInfra whose record was
+	// expired when it was first seen: it is shown, and never runs nor ends.
+	ConditionExpiredAtFirstSight = "ExpiredAtFirstSight"
 )
 
 // Condition types of AtprotoRepo, beside ConditionReady.
@@ -30,6 +40,13 @@ const (
 	// ConditionInUse is True while objects are bound to the repository, which
 	// keeps it from being deleted. The message lists them.
 	ConditionInUse = "InUse"
+)
+
+// Condition types of collections, beside ConditionReady.
+const (
+	// ConditionTruncated is True while the repository has more records than
+	// spec.maxItems.
+	ConditionTruncated = "Truncated"
 )
 
 // Reasons of conditions.

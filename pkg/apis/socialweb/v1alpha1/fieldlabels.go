@@ -9,7 +9,7 @@ import (
 // addFieldLabelConversions admits the one field selector that the kinds offer:
 // metadata.name. Anything else is a 400 that names the field.
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
-	for _, kind := range []string{"Infra", "EphemeralInfra", "AtprotoRepo"} {
+	for _, kind := range []string{"Infra", "EphemeralInfra", "InfraCollection", "EphemeralInfraCollection", "AtprotoRepo", "ComputeContract"} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), nameFieldLabel)
 		if err != nil {
 			return fmt.Errorf("field labels of %s: %w", kind, err)

@@ -42,7 +42,10 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&Infra{}, &InfraList{},
 		&EphemeralInfra{}, &EphemeralInfraList{},
+		&InfraCollection{}, &InfraCollectionList{},
+		&EphemeralInfraCollection{}, &EphemeralInfraCollectionList{},
 		&AtprotoRepo{}, &AtprotoRepoList{},
+		&ComputeContract{}, &ComputeContractList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -169,6 +169,10 @@ type AtprotoRepoStatus struct {
 	// missing or the PDS ignores swapRecord.
 	// +optional
 	Access RepoAccess `json:"access,omitempty"`
+	// executeGranted says that somebody who has the verb execute asked for
+	// spec.execution Follow. Only the server writes it.
+	// +optional
+	ExecuteGranted bool `json:"executeGranted,omitempty"`
 	// conditions of the repository: Ready, Reachable, Authorized, Streaming and
 	// SwapSupported.
 	// +optional

@@ -108,6 +108,13 @@ type InfraStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Contracts []ContractStatus `json:"contracts,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
+	// requests are the ComputeContracts that stand for the contracts. Not published.
+	// +optional
+	// +patchMergeKey=contract
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=contract
+	Requests []ContractRequest `json:"requests,omitempty" patchStrategy:"merge" patchMergeKey:"contract"`
 	// conditions of the object: Ready, RecordValid, SyncConflict and
 	// StatusContested among others.
 	// +optional

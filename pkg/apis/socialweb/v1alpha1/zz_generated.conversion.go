@@ -60,6 +60,66 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*CollectionChild)(nil), (*socialweb.CollectionChild)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CollectionChild_To_socialweb_CollectionChild(a.(*CollectionChild), b.(*socialweb.CollectionChild), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.CollectionChild)(nil), (*CollectionChild)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_CollectionChild_To_v1alpha1_CollectionChild(a.(*socialweb.CollectionChild), b.(*CollectionChild), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ComputeContract)(nil), (*socialweb.ComputeContract)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ComputeContract_To_socialweb_ComputeContract(a.(*ComputeContract), b.(*socialweb.ComputeContract), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.ComputeContract)(nil), (*ComputeContract)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_ComputeContract_To_v1alpha1_ComputeContract(a.(*socialweb.ComputeContract), b.(*ComputeContract), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ComputeContractList)(nil), (*socialweb.ComputeContractList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ComputeContractList_To_socialweb_ComputeContractList(a.(*ComputeContractList), b.(*socialweb.ComputeContractList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.ComputeContractList)(nil), (*ComputeContractList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_ComputeContractList_To_v1alpha1_ComputeContractList(a.(*socialweb.ComputeContractList), b.(*ComputeContractList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ComputeContractSpec)(nil), (*socialweb.ComputeContractSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ComputeContractSpec_To_socialweb_ComputeContractSpec(a.(*ComputeContractSpec), b.(*socialweb.ComputeContractSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.ComputeContractSpec)(nil), (*ComputeContractSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_ComputeContractSpec_To_v1alpha1_ComputeContractSpec(a.(*socialweb.ComputeContractSpec), b.(*ComputeContractSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ComputeContractStatus)(nil), (*socialweb.ComputeContractStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ComputeContractStatus_To_socialweb_ComputeContractStatus(a.(*ComputeContractStatus), b.(*socialweb.ComputeContractStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.ComputeContractStatus)(nil), (*ComputeContractStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_ComputeContractStatus_To_v1alpha1_ComputeContractStatus(a.(*socialweb.ComputeContractStatus), b.(*ComputeContractStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ComputeResources)(nil), (*socialweb.ComputeResources)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ComputeResources_To_socialweb_ComputeResources(a.(*ComputeResources), b.(*socialweb.ComputeResources), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.ComputeResources)(nil), (*ComputeResources)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_ComputeResources_To_v1alpha1_ComputeResources(a.(*socialweb.ComputeResources), b.(*ComputeResources), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*Contract)(nil), (*socialweb.Contract)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_Contract_To_socialweb_Contract(a.(*Contract), b.(*socialweb.Contract), scope)
 	}); err != nil {
@@ -67,6 +127,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*socialweb.Contract)(nil), (*Contract)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_socialweb_Contract_To_v1alpha1_Contract(a.(*socialweb.Contract), b.(*Contract), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ContractReceipt)(nil), (*socialweb.ContractReceipt)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ContractReceipt_To_socialweb_ContractReceipt(a.(*ContractReceipt), b.(*socialweb.ContractReceipt), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.ContractReceipt)(nil), (*ContractReceipt)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_ContractReceipt_To_v1alpha1_ContractReceipt(a.(*socialweb.ContractReceipt), b.(*ContractReceipt), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ContractRequest)(nil), (*socialweb.ContractRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ContractRequest_To_socialweb_ContractRequest(a.(*ContractRequest), b.(*socialweb.ContractRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.ContractRequest)(nil), (*ContractRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_ContractRequest_To_v1alpha1_ContractRequest(a.(*socialweb.ContractRequest), b.(*ContractRequest), scope)
 	}); err != nil {
 		return err
 	}
@@ -110,6 +190,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*EphemeralInfraCollection)(nil), (*socialweb.EphemeralInfraCollection)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EphemeralInfraCollection_To_socialweb_EphemeralInfraCollection(a.(*EphemeralInfraCollection), b.(*socialweb.EphemeralInfraCollection), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.EphemeralInfraCollection)(nil), (*EphemeralInfraCollection)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_EphemeralInfraCollection_To_v1alpha1_EphemeralInfraCollection(a.(*socialweb.EphemeralInfraCollection), b.(*EphemeralInfraCollection), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EphemeralInfraCollectionList)(nil), (*socialweb.EphemeralInfraCollectionList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EphemeralInfraCollectionList_To_socialweb_EphemeralInfraCollectionList(a.(*EphemeralInfraCollectionList), b.(*socialweb.EphemeralInfraCollectionList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.EphemeralInfraCollectionList)(nil), (*EphemeralInfraCollectionList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_EphemeralInfraCollectionList_To_v1alpha1_EphemeralInfraCollectionList(a.(*socialweb.EphemeralInfraCollectionList), b.(*EphemeralInfraCollectionList), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*EphemeralInfraList)(nil), (*socialweb.EphemeralInfraList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_EphemeralInfraList_To_socialweb_EphemeralInfraList(a.(*EphemeralInfraList), b.(*socialweb.EphemeralInfraList), scope)
 	}); err != nil {
@@ -147,6 +247,46 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*socialweb.Infra)(nil), (*Infra)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_socialweb_Infra_To_v1alpha1_Infra(a.(*socialweb.Infra), b.(*Infra), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*InfraCollection)(nil), (*socialweb.InfraCollection)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_InfraCollection_To_socialweb_InfraCollection(a.(*InfraCollection), b.(*socialweb.InfraCollection), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.InfraCollection)(nil), (*InfraCollection)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_InfraCollection_To_v1alpha1_InfraCollection(a.(*socialweb.InfraCollection), b.(*InfraCollection), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*InfraCollectionList)(nil), (*socialweb.InfraCollectionList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_InfraCollectionList_To_socialweb_InfraCollectionList(a.(*InfraCollectionList), b.(*socialweb.InfraCollectionList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.InfraCollectionList)(nil), (*InfraCollectionList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_InfraCollectionList_To_v1alpha1_InfraCollectionList(a.(*socialweb.InfraCollectionList), b.(*InfraCollectionList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*InfraCollectionSpec)(nil), (*socialweb.InfraCollectionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_InfraCollectionSpec_To_socialweb_InfraCollectionSpec(a.(*InfraCollectionSpec), b.(*socialweb.InfraCollectionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.InfraCollectionSpec)(nil), (*InfraCollectionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_InfraCollectionSpec_To_v1alpha1_InfraCollectionSpec(a.(*socialweb.InfraCollectionSpec), b.(*InfraCollectionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*InfraCollectionStatus)(nil), (*socialweb.InfraCollectionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_InfraCollectionStatus_To_socialweb_InfraCollectionStatus(a.(*InfraCollectionStatus), b.(*socialweb.InfraCollectionStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*socialweb.InfraCollectionStatus)(nil), (*InfraCollectionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_socialweb_InfraCollectionStatus_To_v1alpha1_InfraCollectionStatus(a.(*socialweb.InfraCollectionStatus), b.(*InfraCollectionStatus), scope)
 	}); err != nil {
 		return err
 	}
@@ -317,6 +457,140 @@ func Convert_socialweb_AtprotoRepoStatus_To_v1alpha1_AtprotoRepoStatus(in *socia
 	return autoConvert_socialweb_AtprotoRepoStatus_To_v1alpha1_AtprotoRepoStatus(in, out, s)
 }
 
+func autoConvert_v1alpha1_CollectionChild_To_socialweb_CollectionChild(in *CollectionChild, out *socialweb.CollectionChild, s conversion.Scope) error {
+	*out = *(*socialweb.CollectionChild)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CollectionChild_To_socialweb_CollectionChild is an autogenerated conversion function.
+func Convert_v1alpha1_CollectionChild_To_socialweb_CollectionChild(in *CollectionChild, out *socialweb.CollectionChild, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CollectionChild_To_socialweb_CollectionChild(in, out, s)
+}
+
+func autoConvert_socialweb_CollectionChild_To_v1alpha1_CollectionChild(in *socialweb.CollectionChild, out *CollectionChild, s conversion.Scope) error {
+	*out = *(*CollectionChild)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_socialweb_CollectionChild_To_v1alpha1_CollectionChild is an autogenerated conversion function.
+func Convert_socialweb_CollectionChild_To_v1alpha1_CollectionChild(in *socialweb.CollectionChild, out *CollectionChild, s conversion.Scope) error {
+	return autoConvert_socialweb_CollectionChild_To_v1alpha1_CollectionChild(in, out, s)
+}
+
+func autoConvert_v1alpha1_ComputeContract_To_socialweb_ComputeContract(in *ComputeContract, out *socialweb.ComputeContract, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_ComputeContractSpec_To_socialweb_ComputeContractSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_ComputeContractStatus_To_socialweb_ComputeContractStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_ComputeContract_To_socialweb_ComputeContract is an autogenerated conversion function.
+func Convert_v1alpha1_ComputeContract_To_socialweb_ComputeContract(in *ComputeContract, out *socialweb.ComputeContract, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ComputeContract_To_socialweb_ComputeContract(in, out, s)
+}
+
+func autoConvert_socialweb_ComputeContract_To_v1alpha1_ComputeContract(in *socialweb.ComputeContract, out *ComputeContract, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_socialweb_ComputeContractSpec_To_v1alpha1_ComputeContractSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_socialweb_ComputeContractStatus_To_v1alpha1_ComputeContractStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_socialweb_ComputeContract_To_v1alpha1_ComputeContract is an autogenerated conversion function.
+func Convert_socialweb_ComputeContract_To_v1alpha1_ComputeContract(in *socialweb.ComputeContract, out *ComputeContract, s conversion.Scope) error {
+	return autoConvert_socialweb_ComputeContract_To_v1alpha1_ComputeContract(in, out, s)
+}
+
+func autoConvert_v1alpha1_ComputeContractList_To_socialweb_ComputeContractList(in *ComputeContractList, out *socialweb.ComputeContractList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]socialweb.ComputeContract)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_ComputeContractList_To_socialweb_ComputeContractList is an autogenerated conversion function.
+func Convert_v1alpha1_ComputeContractList_To_socialweb_ComputeContractList(in *ComputeContractList, out *socialweb.ComputeContractList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ComputeContractList_To_socialweb_ComputeContractList(in, out, s)
+}
+
+func autoConvert_socialweb_ComputeContractList_To_v1alpha1_ComputeContractList(in *socialweb.ComputeContractList, out *ComputeContractList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]ComputeContract)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_socialweb_ComputeContractList_To_v1alpha1_ComputeContractList is an autogenerated conversion function.
+func Convert_socialweb_ComputeContractList_To_v1alpha1_ComputeContractList(in *socialweb.ComputeContractList, out *ComputeContractList, s conversion.Scope) error {
+	return autoConvert_socialweb_ComputeContractList_To_v1alpha1_ComputeContractList(in, out, s)
+}
+
+func autoConvert_v1alpha1_ComputeContractSpec_To_socialweb_ComputeContractSpec(in *ComputeContractSpec, out *socialweb.ComputeContractSpec, s conversion.Scope) error {
+	*out = *(*socialweb.ComputeContractSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ComputeContractSpec_To_socialweb_ComputeContractSpec is an autogenerated conversion function.
+func Convert_v1alpha1_ComputeContractSpec_To_socialweb_ComputeContractSpec(in *ComputeContractSpec, out *socialweb.ComputeContractSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ComputeContractSpec_To_socialweb_ComputeContractSpec(in, out, s)
+}
+
+func autoConvert_socialweb_ComputeContractSpec_To_v1alpha1_ComputeContractSpec(in *socialweb.ComputeContractSpec, out *ComputeContractSpec, s conversion.Scope) error {
+	*out = *(*ComputeContractSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_socialweb_ComputeContractSpec_To_v1alpha1_ComputeContractSpec is an autogenerated conversion function.
+func Convert_socialweb_ComputeContractSpec_To_v1alpha1_ComputeContractSpec(in *socialweb.ComputeContractSpec, out *ComputeContractSpec, s conversion.Scope) error {
+	return autoConvert_socialweb_ComputeContractSpec_To_v1alpha1_ComputeContractSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_ComputeContractStatus_To_socialweb_ComputeContractStatus(in *ComputeContractStatus, out *socialweb.ComputeContractStatus, s conversion.Scope) error {
+	*out = *(*socialweb.ComputeContractStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ComputeContractStatus_To_socialweb_ComputeContractStatus is an autogenerated conversion function.
+func Convert_v1alpha1_ComputeContractStatus_To_socialweb_ComputeContractStatus(in *ComputeContractStatus, out *socialweb.ComputeContractStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ComputeContractStatus_To_socialweb_ComputeContractStatus(in, out, s)
+}
+
+func autoConvert_socialweb_ComputeContractStatus_To_v1alpha1_ComputeContractStatus(in *socialweb.ComputeContractStatus, out *ComputeContractStatus, s conversion.Scope) error {
+	*out = *(*ComputeContractStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_socialweb_ComputeContractStatus_To_v1alpha1_ComputeContractStatus is an autogenerated conversion function.
+func Convert_socialweb_ComputeContractStatus_To_v1alpha1_ComputeContractStatus(in *socialweb.ComputeContractStatus, out *ComputeContractStatus, s conversion.Scope) error {
+	return autoConvert_socialweb_ComputeContractStatus_To_v1alpha1_ComputeContractStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_ComputeResources_To_socialweb_ComputeResources(in *ComputeResources, out *socialweb.ComputeResources, s conversion.Scope) error {
+	*out = *(*socialweb.ComputeResources)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ComputeResources_To_socialweb_ComputeResources is an autogenerated conversion function.
+func Convert_v1alpha1_ComputeResources_To_socialweb_ComputeResources(in *ComputeResources, out *socialweb.ComputeResources, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ComputeResources_To_socialweb_ComputeResources(in, out, s)
+}
+
+func autoConvert_socialweb_ComputeResources_To_v1alpha1_ComputeResources(in *socialweb.ComputeResources, out *ComputeResources, s conversion.Scope) error {
+	*out = *(*ComputeResources)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_socialweb_ComputeResources_To_v1alpha1_ComputeResources is an autogenerated conversion function.
+func Convert_socialweb_ComputeResources_To_v1alpha1_ComputeResources(in *socialweb.ComputeResources, out *ComputeResources, s conversion.Scope) error {
+	return autoConvert_socialweb_ComputeResources_To_v1alpha1_ComputeResources(in, out, s)
+}
+
 func autoConvert_v1alpha1_Contract_To_socialweb_Contract(in *Contract, out *socialweb.Contract, s conversion.Scope) error {
 	*out = *(*socialweb.Contract)(unsafe.Pointer(in))
 	return nil
@@ -335,6 +609,46 @@ func autoConvert_socialweb_Contract_To_v1alpha1_Contract(in *socialweb.Contract,
 // Convert_socialweb_Contract_To_v1alpha1_Contract is an autogenerated conversion function.
 func Convert_socialweb_Contract_To_v1alpha1_Contract(in *socialweb.Contract, out *Contract, s conversion.Scope) error {
 	return autoConvert_socialweb_Contract_To_v1alpha1_Contract(in, out, s)
+}
+
+func autoConvert_v1alpha1_ContractReceipt_To_socialweb_ContractReceipt(in *ContractReceipt, out *socialweb.ContractReceipt, s conversion.Scope) error {
+	*out = *(*socialweb.ContractReceipt)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ContractReceipt_To_socialweb_ContractReceipt is an autogenerated conversion function.
+func Convert_v1alpha1_ContractReceipt_To_socialweb_ContractReceipt(in *ContractReceipt, out *socialweb.ContractReceipt, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ContractReceipt_To_socialweb_ContractReceipt(in, out, s)
+}
+
+func autoConvert_socialweb_ContractReceipt_To_v1alpha1_ContractReceipt(in *socialweb.ContractReceipt, out *ContractReceipt, s conversion.Scope) error {
+	*out = *(*ContractReceipt)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_socialweb_ContractReceipt_To_v1alpha1_ContractReceipt is an autogenerated conversion function.
+func Convert_socialweb_ContractReceipt_To_v1alpha1_ContractReceipt(in *socialweb.ContractReceipt, out *ContractReceipt, s conversion.Scope) error {
+	return autoConvert_socialweb_ContractReceipt_To_v1alpha1_ContractReceipt(in, out, s)
+}
+
+func autoConvert_v1alpha1_ContractRequest_To_socialweb_ContractRequest(in *ContractRequest, out *socialweb.ContractRequest, s conversion.Scope) error {
+	*out = *(*socialweb.ContractRequest)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ContractRequest_To_socialweb_ContractRequest is an autogenerated conversion function.
+func Convert_v1alpha1_ContractRequest_To_socialweb_ContractRequest(in *ContractRequest, out *socialweb.ContractRequest, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ContractRequest_To_socialweb_ContractRequest(in, out, s)
+}
+
+func autoConvert_socialweb_ContractRequest_To_v1alpha1_ContractRequest(in *socialweb.ContractRequest, out *ContractRequest, s conversion.Scope) error {
+	*out = *(*ContractRequest)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_socialweb_ContractRequest_To_v1alpha1_ContractRequest is an autogenerated conversion function.
+func Convert_socialweb_ContractRequest_To_v1alpha1_ContractRequest(in *socialweb.ContractRequest, out *ContractRequest, s conversion.Scope) error {
+	return autoConvert_socialweb_ContractRequest_To_v1alpha1_ContractRequest(in, out, s)
 }
 
 func autoConvert_v1alpha1_ContractSecret_To_socialweb_ContractSecret(in *ContractSecret, out *socialweb.ContractSecret, s conversion.Scope) error {
@@ -429,6 +743,60 @@ func Convert_socialweb_EphemeralInfra_To_v1alpha1_EphemeralInfra(in *socialweb.E
 	return autoConvert_socialweb_EphemeralInfra_To_v1alpha1_EphemeralInfra(in, out, s)
 }
 
+func autoConvert_v1alpha1_EphemeralInfraCollection_To_socialweb_EphemeralInfraCollection(in *EphemeralInfraCollection, out *socialweb.EphemeralInfraCollection, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_InfraCollectionSpec_To_socialweb_InfraCollectionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_InfraCollectionStatus_To_socialweb_InfraCollectionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_EphemeralInfraCollection_To_socialweb_EphemeralInfraCollection is an autogenerated conversion function.
+func Convert_v1alpha1_EphemeralInfraCollection_To_socialweb_EphemeralInfraCollection(in *EphemeralInfraCollection, out *socialweb.EphemeralInfraCollection, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EphemeralInfraCollection_To_socialweb_EphemeralInfraCollection(in, out, s)
+}
+
+func autoConvert_socialweb_EphemeralInfraCollection_To_v1alpha1_EphemeralInfraCollection(in *socialweb.EphemeralInfraCollection, out *EphemeralInfraCollection, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_socialweb_InfraCollectionSpec_To_v1alpha1_InfraCollectionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_socialweb_InfraCollectionStatus_To_v1alpha1_InfraCollectionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_socialweb_EphemeralInfraCollection_To_v1alpha1_EphemeralInfraCollection is an autogenerated conversion function.
+func Convert_socialweb_EphemeralInfraCollection_To_v1alpha1_EphemeralInfraCollection(in *socialweb.EphemeralInfraCollection, out *EphemeralInfraCollection, s conversion.Scope) error {
+	return autoConvert_socialweb_EphemeralInfraCollection_To_v1alpha1_EphemeralInfraCollection(in, out, s)
+}
+
+func autoConvert_v1alpha1_EphemeralInfraCollectionList_To_socialweb_EphemeralInfraCollectionList(in *EphemeralInfraCollectionList, out *socialweb.EphemeralInfraCollectionList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]socialweb.EphemeralInfraCollection)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_EphemeralInfraCollectionList_To_socialweb_EphemeralInfraCollectionList is an autogenerated conversion function.
+func Convert_v1alpha1_EphemeralInfraCollectionList_To_socialweb_EphemeralInfraCollectionList(in *EphemeralInfraCollectionList, out *socialweb.EphemeralInfraCollectionList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EphemeralInfraCollectionList_To_socialweb_EphemeralInfraCollectionList(in, out, s)
+}
+
+func autoConvert_socialweb_EphemeralInfraCollectionList_To_v1alpha1_EphemeralInfraCollectionList(in *socialweb.EphemeralInfraCollectionList, out *EphemeralInfraCollectionList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]EphemeralInfraCollection)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_socialweb_EphemeralInfraCollectionList_To_v1alpha1_EphemeralInfraCollectionList is an autogenerated conversion function.
+func Convert_socialweb_EphemeralInfraCollectionList_To_v1alpha1_EphemeralInfraCollectionList(in *socialweb.EphemeralInfraCollectionList, out *EphemeralInfraCollectionList, s conversion.Scope) error {
+	return autoConvert_socialweb_EphemeralInfraCollectionList_To_v1alpha1_EphemeralInfraCollectionList(in, out, s)
+}
+
 func autoConvert_v1alpha1_EphemeralInfraList_To_socialweb_EphemeralInfraList(in *EphemeralInfraList, out *socialweb.EphemeralInfraList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
 	out.Items = *(*[]socialweb.EphemeralInfra)(unsafe.Pointer(&in.Items))
@@ -521,6 +889,100 @@ func autoConvert_socialweb_Infra_To_v1alpha1_Infra(in *socialweb.Infra, out *Inf
 // Convert_socialweb_Infra_To_v1alpha1_Infra is an autogenerated conversion function.
 func Convert_socialweb_Infra_To_v1alpha1_Infra(in *socialweb.Infra, out *Infra, s conversion.Scope) error {
 	return autoConvert_socialweb_Infra_To_v1alpha1_Infra(in, out, s)
+}
+
+func autoConvert_v1alpha1_InfraCollection_To_socialweb_InfraCollection(in *InfraCollection, out *socialweb.InfraCollection, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_InfraCollectionSpec_To_socialweb_InfraCollectionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_InfraCollectionStatus_To_socialweb_InfraCollectionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_InfraCollection_To_socialweb_InfraCollection is an autogenerated conversion function.
+func Convert_v1alpha1_InfraCollection_To_socialweb_InfraCollection(in *InfraCollection, out *socialweb.InfraCollection, s conversion.Scope) error {
+	return autoConvert_v1alpha1_InfraCollection_To_socialweb_InfraCollection(in, out, s)
+}
+
+func autoConvert_socialweb_InfraCollection_To_v1alpha1_InfraCollection(in *socialweb.InfraCollection, out *InfraCollection, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_socialweb_InfraCollectionSpec_To_v1alpha1_InfraCollectionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_socialweb_InfraCollectionStatus_To_v1alpha1_InfraCollectionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_socialweb_InfraCollection_To_v1alpha1_InfraCollection is an autogenerated conversion function.
+func Convert_socialweb_InfraCollection_To_v1alpha1_InfraCollection(in *socialweb.InfraCollection, out *InfraCollection, s conversion.Scope) error {
+	return autoConvert_socialweb_InfraCollection_To_v1alpha1_InfraCollection(in, out, s)
+}
+
+func autoConvert_v1alpha1_InfraCollectionList_To_socialweb_InfraCollectionList(in *InfraCollectionList, out *socialweb.InfraCollectionList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]socialweb.InfraCollection)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_InfraCollectionList_To_socialweb_InfraCollectionList is an autogenerated conversion function.
+func Convert_v1alpha1_InfraCollectionList_To_socialweb_InfraCollectionList(in *InfraCollectionList, out *socialweb.InfraCollectionList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_InfraCollectionList_To_socialweb_InfraCollectionList(in, out, s)
+}
+
+func autoConvert_socialweb_InfraCollectionList_To_v1alpha1_InfraCollectionList(in *socialweb.InfraCollectionList, out *InfraCollectionList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]InfraCollection)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_socialweb_InfraCollectionList_To_v1alpha1_InfraCollectionList is an autogenerated conversion function.
+func Convert_socialweb_InfraCollectionList_To_v1alpha1_InfraCollectionList(in *socialweb.InfraCollectionList, out *InfraCollectionList, s conversion.Scope) error {
+	return autoConvert_socialweb_InfraCollectionList_To_v1alpha1_InfraCollectionList(in, out, s)
+}
+
+func autoConvert_v1alpha1_InfraCollectionSpec_To_socialweb_InfraCollectionSpec(in *InfraCollectionSpec, out *socialweb.InfraCollectionSpec, s conversion.Scope) error {
+	*out = *(*socialweb.InfraCollectionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_InfraCollectionSpec_To_socialweb_InfraCollectionSpec is an autogenerated conversion function.
+func Convert_v1alpha1_InfraCollectionSpec_To_socialweb_InfraCollectionSpec(in *InfraCollectionSpec, out *socialweb.InfraCollectionSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_InfraCollectionSpec_To_socialweb_InfraCollectionSpec(in, out, s)
+}
+
+func autoConvert_socialweb_InfraCollectionSpec_To_v1alpha1_InfraCollectionSpec(in *socialweb.InfraCollectionSpec, out *InfraCollectionSpec, s conversion.Scope) error {
+	*out = *(*InfraCollectionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_socialweb_InfraCollectionSpec_To_v1alpha1_InfraCollectionSpec is an autogenerated conversion function.
+func Convert_socialweb_InfraCollectionSpec_To_v1alpha1_InfraCollectionSpec(in *socialweb.InfraCollectionSpec, out *InfraCollectionSpec, s conversion.Scope) error {
+	return autoConvert_socialweb_InfraCollectionSpec_To_v1alpha1_InfraCollectionSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_InfraCollectionStatus_To_socialweb_InfraCollectionStatus(in *InfraCollectionStatus, out *socialweb.InfraCollectionStatus, s conversion.Scope) error {
+	*out = *(*socialweb.InfraCollectionStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_InfraCollectionStatus_To_socialweb_InfraCollectionStatus is an autogenerated conversion function.
+func Convert_v1alpha1_InfraCollectionStatus_To_socialweb_InfraCollectionStatus(in *InfraCollectionStatus, out *socialweb.InfraCollectionStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_InfraCollectionStatus_To_socialweb_InfraCollectionStatus(in, out, s)
+}
+
+func autoConvert_socialweb_InfraCollectionStatus_To_v1alpha1_InfraCollectionStatus(in *socialweb.InfraCollectionStatus, out *InfraCollectionStatus, s conversion.Scope) error {
+	*out = *(*InfraCollectionStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_socialweb_InfraCollectionStatus_To_v1alpha1_InfraCollectionStatus is an autogenerated conversion function.
+func Convert_socialweb_InfraCollectionStatus_To_v1alpha1_InfraCollectionStatus(in *socialweb.InfraCollectionStatus, out *InfraCollectionStatus, s conversion.Scope) error {
+	return autoConvert_socialweb_InfraCollectionStatus_To_v1alpha1_InfraCollectionStatus(in, out, s)
 }
 
 func autoConvert_v1alpha1_InfraList_To_socialweb_InfraList(in *InfraList, out *socialweb.InfraList, s conversion.Scope) error {

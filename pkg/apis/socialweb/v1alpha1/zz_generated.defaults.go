@@ -16,8 +16,14 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&AtprotoRepo{}, func(obj interface{}) { SetObjectDefaults_AtprotoRepo(obj.(*AtprotoRepo)) })
 	scheme.AddTypeDefaultingFunc(&AtprotoRepoList{}, func(obj interface{}) { SetObjectDefaults_AtprotoRepoList(obj.(*AtprotoRepoList)) })
 	scheme.AddTypeDefaultingFunc(&EphemeralInfra{}, func(obj interface{}) { SetObjectDefaults_EphemeralInfra(obj.(*EphemeralInfra)) })
+	scheme.AddTypeDefaultingFunc(&EphemeralInfraCollection{}, func(obj interface{}) { SetObjectDefaults_EphemeralInfraCollection(obj.(*EphemeralInfraCollection)) })
+	scheme.AddTypeDefaultingFunc(&EphemeralInfraCollectionList{}, func(obj interface{}) {
+		SetObjectDefaults_EphemeralInfraCollectionList(obj.(*EphemeralInfraCollectionList))
+	})
 	scheme.AddTypeDefaultingFunc(&EphemeralInfraList{}, func(obj interface{}) { SetObjectDefaults_EphemeralInfraList(obj.(*EphemeralInfraList)) })
 	scheme.AddTypeDefaultingFunc(&Infra{}, func(obj interface{}) { SetObjectDefaults_Infra(obj.(*Infra)) })
+	scheme.AddTypeDefaultingFunc(&InfraCollection{}, func(obj interface{}) { SetObjectDefaults_InfraCollection(obj.(*InfraCollection)) })
+	scheme.AddTypeDefaultingFunc(&InfraCollectionList{}, func(obj interface{}) { SetObjectDefaults_InfraCollectionList(obj.(*InfraCollectionList)) })
 	scheme.AddTypeDefaultingFunc(&InfraList{}, func(obj interface{}) { SetObjectDefaults_InfraList(obj.(*InfraList)) })
 	return nil
 }
@@ -62,6 +68,20 @@ func SetObjectDefaults_EphemeralInfra(in *EphemeralInfra) {
 	}
 }
 
+func SetObjectDefaults_EphemeralInfraCollection(in *EphemeralInfraCollection) {
+	if in.Spec.MaxItems == nil {
+		var ptrVar1 int32 = 1000
+		in.Spec.MaxItems = &ptrVar1
+	}
+}
+
+func SetObjectDefaults_EphemeralInfraCollectionList(in *EphemeralInfraCollectionList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_EphemeralInfraCollection(a)
+	}
+}
+
 func SetObjectDefaults_EphemeralInfraList(in *EphemeralInfraList) {
 	for i := range in.Items {
 		a := &in.Items[i]
@@ -80,6 +100,20 @@ func SetObjectDefaults_Infra(in *Infra) {
 		if in.Spec.Record.DeletionPolicy == "" {
 			in.Spec.Record.DeletionPolicy = "Delete"
 		}
+	}
+}
+
+func SetObjectDefaults_InfraCollection(in *InfraCollection) {
+	if in.Spec.MaxItems == nil {
+		var ptrVar1 int32 = 1000
+		in.Spec.MaxItems = &ptrVar1
+	}
+}
+
+func SetObjectDefaults_InfraCollectionList(in *InfraCollectionList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_InfraCollection(a)
 	}
 }
 

@@ -26,8 +26,48 @@ func (in AtprotoRepoStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CollectionChild) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.CollectionChild"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ComputeContract) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeContract"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ComputeContractList) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeContractList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ComputeContractSpec) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeContractSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ComputeContractStatus) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeContractStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ComputeResources) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeResources"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Contract) OpenAPIModelName() string {
 	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Contract"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ContractReceipt) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractReceipt"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ContractRequest) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractRequest"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -51,6 +91,16 @@ func (in EphemeralInfra) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EphemeralInfraCollection) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraCollection"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EphemeralInfraCollectionList) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraCollectionList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in EphemeralInfraList) OpenAPIModelName() string {
 	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraList"
 }
@@ -68,6 +118,26 @@ func (in EphemeralInfraStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Infra) OpenAPIModelName() string {
 	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Infra"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in InfraCollection) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollection"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in InfraCollectionList) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollectionList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in InfraCollectionSpec) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollectionSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in InfraCollectionStatus) OpenAPIModelName() string {
+	return "computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollectionStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

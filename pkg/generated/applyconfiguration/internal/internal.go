@@ -97,6 +97,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: did
       type:
         scalar: string
+    - name: executeGranted
+      type:
+        scalar: boolean
     - name: handle
       type:
         scalar: string
@@ -115,6 +118,150 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: rev
       type:
         scalar: string
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.CollectionChild
+  map:
+    fields:
+    - name: boundBy
+      type:
+        scalar: string
+    - name: cid
+      type:
+        scalar: string
+    - name: conflict
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: uri
+      type:
+        scalar: string
+      default: ""
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeContract
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeContractSpec
+      default: {}
+    - name: status
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeContractStatus
+      default: {}
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeContractSpec
+  map:
+    fields:
+    - name: bidderDids
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: denyBidderDids
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: image
+      type:
+        scalar: string
+    - name: policy
+      type:
+        scalar: string
+    - name: policyArgs
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: release
+      type:
+        scalar: boolean
+    - name: resources
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeResources
+    - name: secretsRef
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.SecretReference
+    - name: sshAuthorizedKeys
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: ttlSecondsAfterFinished
+      type:
+        scalar: numeric
+    - name: userData
+      type:
+        scalar: string
+    - name: vmName
+      type:
+        scalar: string
+    - name: vmReadyTimeoutSec
+      type:
+        scalar: numeric
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeContractStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: endpoint
+      type:
+        scalar: string
+    - name: finishedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: heldAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: phase
+      type:
+        scalar: string
+    - name: receipt
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractReceipt
+    - name: requestedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: winner
+      type:
+        scalar: string
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ComputeResources
+  map:
+    fields:
+    - name: cpu
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: memory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: storage
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Contract
   map:
     fields:
@@ -162,6 +309,33 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: vmReadyTimeoutSec
       type:
         scalar: numeric
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractReceipt
+  map:
+    fields:
+    - name: cid
+      type:
+        scalar: string
+    - name: uri
+      type:
+        scalar: string
+      default: ""
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractRequest
+  map:
+    fields:
+    - name: computeContract
+      type:
+        scalar: string
+      default: ""
+    - name: contract
+      type:
+        scalar: string
+      default: ""
+    - name: superseded
+      type:
+        scalar: boolean
+    - name: uid
+      type:
+        scalar: string
 - name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractSecret
   map:
     fields:
@@ -220,6 +394,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraStatus
+      default: {}
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraCollection
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollectionSpec
+      default: {}
+    - name: status
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollectionStatus
       default: {}
 - name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.EphemeralInfraSpec
   map:
@@ -289,6 +484,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: record
       type:
         namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordStatus
+    - name: requests
+      type:
+        list:
+          elementType:
+            namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractRequest
+          elementRelationship: associative
+          keys:
+          - contract
 - name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.Infra
   map:
     fields:
@@ -310,6 +513,69 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraStatus
       default: {}
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollection
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollectionSpec
+      default: {}
+    - name: status
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollectionStatus
+      default: {}
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollectionSpec
+  map:
+    fields:
+    - name: execution
+      type:
+        scalar: string
+    - name: maxItems
+      type:
+        scalar: numeric
+      default: 1000
+    - name: repoRef
+      type:
+        namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RepoReference
+      default: {}
+- name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraCollectionStatus
+  map:
+    fields:
+    - name: children
+      type:
+        list:
+          elementType:
+            namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.CollectionChild
+          elementRelationship: associative
+          keys:
+          - uri
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: executeGranted
+      type:
+        scalar: boolean
+    - name: items
+      type:
+        scalar: numeric
+    - name: observedGeneration
+      type:
+        scalar: numeric
 - name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.InfraSpec
   map:
     fields:
@@ -361,6 +627,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: record
       type:
         namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordStatus
+    - name: requests
+      type:
+        list:
+          elementType:
+            namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.ContractRequest
+          elementRelationship: associative
+          keys:
+          - contract
 - name: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.RecordBinding
   map:
     fields:
@@ -413,6 +687,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: namespace
       type:
         scalar: string
+- name: io.k8s.apimachinery.pkg.api.resource.Quantity
+  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:
     fields:

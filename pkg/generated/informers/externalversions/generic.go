@@ -39,10 +39,16 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 	// Group=socialweb.computer, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithResource("atprotorepos"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Socialweb().V1alpha1().AtprotoRepos().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("computecontracts"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Socialweb().V1alpha1().ComputeContracts().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("ephemeralinfras"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Socialweb().V1alpha1().EphemeralInfras().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("ephemeralinfracollections"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Socialweb().V1alpha1().EphemeralInfraCollections().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("infras"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Socialweb().V1alpha1().Infras().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("infracollections"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Socialweb().V1alpha1().InfraCollections().Informer()}, nil
 
 	}
 

@@ -29,6 +29,9 @@ type AtprotoRepoStatusApplyConfiguration struct {
 	// access that is granted in effect: less than spec.access where credentials are
 	// missing or the PDS ignores swapRecord.
 	Access *socialwebv1alpha1.RepoAccess `json:"access,omitempty"`
+	// executeGranted says that somebody who has the verb execute asked for
+	// spec.execution Follow. Only the server writes it.
+	ExecuteGranted *bool `json:"executeGranted,omitempty"`
 	// conditions of the repository: Ready, Reachable, Authorized, Streaming and
 	// SwapSupported.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
@@ -101,6 +104,14 @@ func (b *AtprotoRepoStatusApplyConfiguration) WithLagSeconds(value int64) *Atpro
 // If called multiple times, the Access field is set to the value of the last call.
 func (b *AtprotoRepoStatusApplyConfiguration) WithAccess(value socialwebv1alpha1.RepoAccess) *AtprotoRepoStatusApplyConfiguration {
 	b.Access = &value
+	return b
+}
+
+// WithExecuteGranted sets the ExecuteGranted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ExecuteGranted field is set to the value of the last call.
+func (b *AtprotoRepoStatusApplyConfiguration) WithExecuteGranted(value bool) *AtprotoRepoStatusApplyConfiguration {
+	b.ExecuteGranted = &value
 	return b
 }
 

@@ -58,6 +58,19 @@ func (b *EphemeralInfraStatusApplyConfiguration) WithContracts(values ...*Contra
 	return b
 }
 
+// WithRequests adds the given value to the Requests field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Requests field.
+func (b *EphemeralInfraStatusApplyConfiguration) WithRequests(values ...*ContractRequestApplyConfiguration) *EphemeralInfraStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRequests")
+		}
+		b.InfraStatusApplyConfiguration.Requests = append(b.InfraStatusApplyConfiguration.Requests, *values[i])
+	}
+	return b
+}
+
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.

@@ -20,6 +20,8 @@ type InfraStatusApplyConfiguration struct {
 	Phase *socialwebv1alpha1.DeploymentPhase `json:"phase,omitempty"`
 	// contracts is what became of each contract. Published in the record.
 	Contracts []ContractStatusApplyConfiguration `json:"contracts,omitempty"`
+	// requests are the ComputeContracts that stand for the contracts. Not published.
+	Requests []ContractRequestApplyConfiguration `json:"requests,omitempty"`
 	// conditions of the object: Ready, RecordValid, SyncConflict and
 	// StatusContested among others.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
@@ -59,6 +61,19 @@ func (b *InfraStatusApplyConfiguration) WithContracts(values ...*ContractStatusA
 			panic("nil value passed to WithContracts")
 		}
 		b.Contracts = append(b.Contracts, *values[i])
+	}
+	return b
+}
+
+// WithRequests adds the given value to the Requests field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Requests field.
+func (b *InfraStatusApplyConfiguration) WithRequests(values ...*ContractRequestApplyConfiguration) *InfraStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRequests")
+		}
+		b.Requests = append(b.Requests, *values[i])
 	}
 	return b
 }

@@ -6,10 +6,22 @@ package v1alpha1
 // AtprotoRepoLister.
 type AtprotoRepoListerExpansion interface{}
 
+// ComputeContractListerExpansion allows custom methods to be added to
+// ComputeContractLister.
+type ComputeContractListerExpansion interface{}
+
 // EphemeralInfraListerExpansion allows custom methods to be added to
 // EphemeralInfraLister.
 type EphemeralInfraListerExpansion interface{}
 
+// EphemeralInfraCollectionListerExpansion allows custom methods to be added to
+// EphemeralInfraCollectionLister.
+type EphemeralInfraCollectionListerExpansion interface{}
+
 // InfraListerExpansion allows custom methods to be added to
 // InfraLister.
 type InfraListerExpansion interface{}
+
+// InfraCollectionListerExpansion allows custom methods to be added to
+// InfraCollectionLister.
+type InfraCollectionListerExpansion interface{}

@@ -10,10 +10,16 @@ import (
 type Interface interface {
 	// AtprotoRepos returns a AtprotoRepoInformer.
 	AtprotoRepos() TypedAtprotoRepoInformer
+	// ComputeContracts returns a ComputeContractInformer.
+	ComputeContracts() TypedComputeContractInformer
 	// EphemeralInfras returns a EphemeralInfraInformer.
 	EphemeralInfras() TypedEphemeralInfraInformer
+	// EphemeralInfraCollections returns a EphemeralInfraCollectionInformer.
+	EphemeralInfraCollections() TypedEphemeralInfraCollectionInformer
 	// Infras returns a InfraInformer.
 	Infras() TypedInfraInformer
+	// InfraCollections returns a InfraCollectionInformer.
+	InfraCollections() TypedInfraCollectionInformer
 }
 
 type version struct {
@@ -32,12 +38,27 @@ func (v *version) AtprotoRepos() TypedAtprotoRepoInformer {
 	return &atprotoRepoInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }
 
+// ComputeContracts returns a TypedComputeContractInformer.
+func (v *version) ComputeContracts() TypedComputeContractInformer {
+	return &computeContractInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
 // EphemeralInfras returns a TypedEphemeralInfraInformer.
 func (v *version) EphemeralInfras() TypedEphemeralInfraInformer {
 	return &ephemeralInfraInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }
 
+// EphemeralInfraCollections returns a TypedEphemeralInfraCollectionInformer.
+func (v *version) EphemeralInfraCollections() TypedEphemeralInfraCollectionInformer {
+	return &ephemeralInfraCollectionInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
 // Infras returns a TypedInfraInformer.
 func (v *version) Infras() TypedInfraInformer {
 	return &infraInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// InfraCollections returns a TypedInfraCollectionInformer.
+func (v *version) InfraCollections() TypedInfraCollectionInformer {
+	return &infraCollectionInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

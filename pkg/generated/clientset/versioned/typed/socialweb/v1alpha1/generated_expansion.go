@@ -4,6 +4,12 @@ package v1alpha1
 
 type AtprotoRepoExpansion interface{}
 
+type ComputeContractExpansion interface{}
+
 type EphemeralInfraExpansion interface{}
 
+type EphemeralInfraCollectionExpansion interface{}
+
 type InfraExpansion interface{}
+
+type InfraCollectionExpansion interface{}

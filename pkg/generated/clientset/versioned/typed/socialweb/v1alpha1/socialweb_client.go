@@ -13,8 +13,11 @@ import (
 type SocialwebV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	AtprotoReposGetter
+	ComputeContractsGetter
 	EphemeralInfrasGetter
+	EphemeralInfraCollectionsGetter
 	InfrasGetter
+	InfraCollectionsGetter
 }
 
 // SocialwebV1alpha1Client is used to interact with features provided by the socialweb.computer group.
@@ -26,12 +29,24 @@ func (c *SocialwebV1alpha1Client) AtprotoRepos() AtprotoRepoInterface {
 	return newAtprotoRepos(c)
 }
 
+func (c *SocialwebV1alpha1Client) ComputeContracts() ComputeContractInterface {
+	return newComputeContracts(c)
+}
+
 func (c *SocialwebV1alpha1Client) EphemeralInfras() EphemeralInfraInterface {
 	return newEphemeralInfras(c)
 }
 
+func (c *SocialwebV1alpha1Client) EphemeralInfraCollections() EphemeralInfraCollectionInterface {
+	return newEphemeralInfraCollections(c)
+}
+
 func (c *SocialwebV1alpha1Client) Infras() InfraInterface {
 	return newInfras(c)
+}
+
+func (c *SocialwebV1alpha1Client) InfraCollections() InfraCollectionInterface {
+	return newInfraCollections(c)
 }
 
 // NewForConfig creates a new SocialwebV1alpha1Client for the given config.

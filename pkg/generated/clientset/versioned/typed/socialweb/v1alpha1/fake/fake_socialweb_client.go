@@ -16,12 +16,24 @@ func (c *FakeSocialwebV1alpha1) AtprotoRepos() v1alpha1.AtprotoRepoInterface {
 	return newFakeAtprotoRepos(c)
 }
 
+func (c *FakeSocialwebV1alpha1) ComputeContracts() v1alpha1.ComputeContractInterface {
+	return newFakeComputeContracts(c)
+}
+
 func (c *FakeSocialwebV1alpha1) EphemeralInfras() v1alpha1.EphemeralInfraInterface {
 	return newFakeEphemeralInfras(c)
 }
 
+func (c *FakeSocialwebV1alpha1) EphemeralInfraCollections() v1alpha1.EphemeralInfraCollectionInterface {
+	return newFakeEphemeralInfraCollections(c)
+}
+
 func (c *FakeSocialwebV1alpha1) Infras() v1alpha1.InfraInterface {
 	return newFakeInfras(c)
+}
+
+func (c *FakeSocialwebV1alpha1) InfraCollections() v1alpha1.InfraCollectionInterface {
+	return newFakeInfraCollections(c)
 }
 
 // RESTClient returns a RESTClient that is used to communicate
