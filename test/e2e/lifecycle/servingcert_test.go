@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -25,6 +26,7 @@ import (
 const (
 	keptSecret  = "infra-apiserver-serving"
 	keptService = "rotating"
+	keptMarker  = "here" // an Infra that only the two servers have
 )
 
 // kept are two servers that share their certificate in the Secret of the manifests,
@@ -46,6 +48,24 @@ func (k *kept) restore() {
 	}
 	patchAPIService(k.t, k.before, base64.StdEncoding.EncodeToString(plane.ServingAuthority().PEM))
 	plane.Available(k.t, true)
+	k.reached(false)
+}
+
+// reached waits until requests through the aggregator come to the two servers, or to
+// the plane's replicas again. It watches APIServices and Services, and nothing but an
+// answer tells how far it is: the condition Available may be that of before.
+func (k *kept) reached(theirs bool) {
+	k.t.Helper()
+	harness.Eventually(k.t, func(ctx context.Context) error {
+		_, err := harness.NewClients(k.t, plane.Config()).Infra.SocialwebV1alpha1().Infras().Get(ctx, keptMarker, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) && !theirs {
+			return nil
+		}
+		if err == nil && !theirs {
+			return errors.New("the two servers answer")
+		}
+		return err
+	})
 }
 
 // keep points the APIService at them, with a caBundle that isn't theirs.
@@ -73,6 +93,10 @@ func keep(t *testing.T) *kept {
 	// by waking the servers.
 	out.patchSecret(`{"metadata": {"labels": {"looked": "at"}}}`)
 	plane.Available(t, true)
+	if _, err := harness.NewClients(t, out.guests[0].Direct(plane.Config())).Infra.SocialwebV1alpha1().Infras().Create(t.Context(), harness.NewInfra(keptMarker), metav1.CreateOptions{}); err != nil {
+		t.Fatal(harness.Explain(err))
+	}
+	out.reached(true)
 	return out
 }
 
@@ -217,12 +241,9 @@ func TestOwnServingCertificate(t *testing.T) {
 	// The way out when a key was stolen. The server may not create the Secret.
 	plane.Shell(t, "kubectl -n "+harness.Namespace+" delete secret "+keptSecret+" && kubectl apply -f "+plane.Manifest("base/serving-certificate.yaml"))
 	k.settled(second, 1)
-	// Nothing that the aggregator trusts is left, so requests fail until it has seen
-	// the new caBundle: it watches APIServices, and nothing tells how far it is.
-	harness.Eventually(t, func(ctx context.Context) error {
-		_, err := harness.NewClients(t, plane.Config()).Infra.SocialwebV1alpha1().Infras().Get(ctx, "o1", metav1.GetOptions{})
-		return err
-	})
+	// Nothing that the aggregator trusts is left: requests fail until it has seen the
+	// new caBundle.
+	k.reached(true)
 	k.works("with nothing of before")
 
 	version = k.secret().ResourceVersion
