@@ -24,7 +24,7 @@ func servingCertificate() []Object {
 				ResourceNames: []string{APIServiceName}, Verbs: []string{"get", "patch"},
 			}},
 		},
-		clusterRoleBinding(ServingSecret, ServingSecret),
+		clusterRoleBinding(ServingSecret, ServingSecret, Name),
 	}
 	docs := []string{
 		"The server fills it in. It is here, empty, so that the server needn't be allowed to\n" +

@@ -41,6 +41,7 @@ var (
 	certManager      = Condition{func(v Variant) bool { return v.CertManager }, ".Values.certManager.enabled"}
 	networkPolicy    = Condition{nil, ".Values.networkPolicy.enabled"}
 	etcdNetwork      = Condition{inClusterEtcd.Holds, "and .Values.networkPolicy.enabled .Values.etcd.enabled"}
+	hasController    = Condition{nil, ".Values.controller.enabled"}
 	hasPriority      = Condition{nil, ".Values.priorityClassName"}
 	makesCredentials = Condition{nil, ".Values.credentials.createNamespace"}
 )

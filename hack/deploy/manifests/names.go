@@ -9,7 +9,9 @@ import (
 const (
 	// Name is that of the server and of what belongs to it alone.
 	Name = "infra-apiserver"
-	// Namespace is where the server runs.
+	// ControllerName is that of the controller and of what belongs to it alone.
+	ControllerName = "infra-controller"
+	// Namespace is where the server and the controller run.
 	Namespace = "infra-system"
 	// CredentialsNamespace holds the credentials of accounts and nothing else: the
 	// server may read every Secret in it.
@@ -30,8 +32,9 @@ const (
 	EtcdClientSecret = EtcdName + "-client"
 
 	// containerName is that of the server in its pod, etcdContainer that of etcd.
-	containerName = "apiserver"
-	etcdContainer = "etcd"
+	containerName       = "apiserver"
+	controllerContainer = "controller"
+	etcdContainer       = "etcd"
 
 	// securePort is above 1023: the server has no capability to bind a lower one.
 	securePort = 8443
@@ -60,6 +63,14 @@ const (
 // selector is what tells the pods of a component from all others.
 func selector(component string) map[string]string {
 	return map[string]string{nameLabel: Name, componentLabel: component}
+}
+
+// component that a service account of ours belongs to. (Etcd's is part of the server's.)
+func component(account string) string {
+	if account == ControllerName {
+		return controllerContainer
+	}
+	return containerName
 }
 
 // labels of an object that belongs to a component.

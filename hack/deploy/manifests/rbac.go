@@ -29,7 +29,7 @@ func rbac() []Object {
 	return []Object{{
 		File:  rbacFile,
 		Doc:   "Asks the cluster who a client is and what it may do.",
-		Typed: clusterRoleBinding(Name+":system:auth-delegator", "system:auth-delegator"),
+		Typed: clusterRoleBinding(Name+":system:auth-delegator", "system:auth-delegator", Name),
 	}, {
 		File: rbacFile,
 		Doc: "Reads the one ConfigMap that names the authorities of client certificates and of\n" +
@@ -60,7 +60,7 @@ func rbac() []Object {
 		},
 	}, {
 		File:  rbacFile,
-		Typed: clusterRoleBinding(Name, Name),
+		Typed: clusterRoleBinding(Name, Name, Name),
 	}, {
 		File: rbacFile,
 		Doc:  "The credentials of accounts: each is read by its name, when it is needed.",
@@ -79,12 +79,13 @@ func subjects(account string) []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: Namespace}}
 }
 
-func clusterRoleBinding(name, role string) *rbacv1.ClusterRoleBinding {
+// clusterRoleBinding gives a service account of ours a role in the whole cluster.
+func clusterRoleBinding(name, role, account string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
-		ObjectMeta: clusterScoped(name),
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels(component(account))},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   subjects(Name),
+		Subjects:   subjects(account),
 	}
 }
 
@@ -92,7 +93,7 @@ func clusterRoleBinding(name, role string) *rbacv1.ClusterRoleBinding {
 func roleBinding(name, namespace, role, account string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels(containerName)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels(component(account))},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
 		Subjects:   subjects(account),
 	}

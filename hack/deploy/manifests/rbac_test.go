@@ -108,6 +108,46 @@ func TestKeepersOfCertificates(t *testing.T) {
 	}
 }
 
+// The controller may do this and nothing else: it reads no Secret, writes neither
+// repositories nor collections, deletes no Infra, and one Lease is its own.
+func TestRightsOfTheController(t *testing.T) {
+	var got []string
+	for namespace, rules := range rules(t, ControllerName) {
+		for _, r := range rules {
+			for _, resource := range r.Resources {
+				got = append(got, strings.TrimSpace(strings.Join([]string{
+					namespace + "/", resource + "." + strings.Join(r.APIGroups, ","), strings.Join(slices.Sorted(slices.Values(r.Verbs)), ","), strings.Join(r.ResourceNames, ","),
+				}, " ")))
+			}
+			if len(r.NonResourceURLs) > 0 {
+				t.Errorf("in %q: %v", namespace, r.NonResourceURLs)
+			}
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"/ atprotorepos.socialweb.computer get,list,watch",
+		"/ computecontracts.socialweb.computer create,delete,get,list,patch,update,watch",
+		"/ computecontracts/status.socialweb.computer patch,update",
+		"/ ephemeralinfracollections.socialweb.computer get,list,watch",
+		"/ ephemeralinfras.socialweb.computer delete",
+		"/ ephemeralinfras.socialweb.computer get,list,patch,update,watch",
+		"/ ephemeralinfras/finalizers.socialweb.computer update",
+		"/ ephemeralinfras/status.socialweb.computer patch,update",
+		"/ infracollections.socialweb.computer get,list,watch",
+		"/ infras.socialweb.computer get,list,patch,update,watch",
+		"/ infras/finalizers.socialweb.computer update",
+		"/ infras/status.socialweb.computer patch,update",
+		"default/ events.events.k8s.io create,patch,update",
+		"infra-system/ events.events.k8s.io create,patch,update",
+		"infra-system/ leases.coordination.k8s.io create",
+		"infra-system/ leases.coordination.k8s.io get,update infra-controller",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the controller's rights:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // What each role for people adds, and into which of the cluster's roles it goes.
 func TestRolesForPeople(t *testing.T) {
 	seen := 0
@@ -126,15 +166,15 @@ func TestRolesForPeople(t *testing.T) {
 			if writes != (name != "view") || slices.Contains(rule.Verbs, "*") || !slices.Equal(rule.APIGroups, []string{Group}) {
 				t.Errorf("%s: %v", r.Name, rule)
 			}
-			if writes && slices.Contains(rule.Resources, "atprotorepos") != (name == "admin") {
-				t.Errorf("%s writes %v", r.Name, rule.Resources)
+			if writes && (slices.Contains(rule.Resources, "atprotorepos") || slices.Contains(rule.Verbs, execute)) != (name == "admin") {
+				t.Errorf("%s may %v %v", r.Name, rule.Verbs, rule.Resources)
 			}
 			if slices.ContainsFunc(rule.Resources, func(s string) bool { return strings.Contains(s, "/") }) {
 				t.Errorf("%s: a person doesn't write statuses: %v", r.Name, rule.Resources)
 			}
 		}
 	}
-	if seen != 3 {
+	if seen != 4 {
 		t.Errorf("%d rules", seen)
 	}
 }

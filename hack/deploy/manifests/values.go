@@ -76,6 +76,10 @@ func Values() []Value {
 			Form: Text, Default: CredentialsNamespace, Replaces: CredentialsNamespace,
 		},
 		{Name: "credentials.createNamespace", Doc: "Make that namespace. It stays when the release goes.", Form: Text, Default: true},
+		{
+			Name: "controller.enabled", Form: Text, Default: true,
+			Doc: "Run the controller, which has contracts fulfilled. With false, nothing that is declared runs.",
+		},
 		{Name: "networkPolicy.enabled", Doc: "Limit who reaches the pods and whom they reach.", Form: Text, Default: true},
 		{Name: "etcd.enabled", Doc: "Run an etcd of one member. With false, externalEtcd says where etcd is.", Form: Text, Default: true},
 		{Name: "etcd.image", Doc: "Of etcd itself.", At: []Place{onEtcd(path(member, "image")...)}},

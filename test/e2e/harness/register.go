@@ -39,9 +39,9 @@ const APIServiceName = "v1alpha1.socialweb.computer"
 //go:embed service.yaml
 var serviceManifest string
 
-// accountManifests are those of a deployment, below deployBase: the replicas have the
-// rights that it gives, and no other.
-var accountManifests = []string{"namespaces.yaml", "serviceaccount.yaml", "rbac.yaml", "roles.yaml"}
+// accountManifests are those of a deployment, below deployBase: replicas and controllers
+// have the rights that it gives, and no other.
+var accountManifests = []string{"namespaces.yaml", "serviceaccount.yaml", "rbac.yaml", "roles.yaml", "controller-rbac.yaml"}
 
 const deployBase = "artifacts/deploy/base"
 
