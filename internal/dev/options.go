@@ -27,6 +27,8 @@ type Options struct {
 	PDSPort int
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
+	// ComputeContracts serves the kind ComputeContract.
+	ComputeContracts bool
 
 	// PDS is the base URL of a PDS to use in place of the embedded one.
 	PDS string
@@ -59,11 +61,12 @@ type Info struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		DataDir: DefaultDataDir,
-		Port:    DefaultPort,
-		PDSPort: DefaultPDSPort,
-		Out:     os.Stdout,
-		Clock:   clock.RealClock{},
+		DataDir:          DefaultDataDir,
+		Port:             DefaultPort,
+		PDSPort:          DefaultPDSPort,
+		ComputeContracts: true,
+		Out:              os.Stdout,
+		Clock:            clock.RealClock{},
 	}
 }
 
@@ -73,6 +76,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Port, "secure-port", o.Port, "Port of the API server on 127.0.0.1. 0: any free one.")
 	fs.IntVar(&o.PDSPort, "pds-port", o.PDSPort, "Port of the embedded PDS on 127.0.0.1. 0: any free one.")
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces, "Serve /clusters/<workspace>/apis/… too.")
+	fs.BoolVar(&o.ComputeContracts, "serve-computecontracts", o.ComputeContracts, "Serve the kind ComputeContract. Off: it is served elsewhere.")
 	fs.StringVar(&o.PDS, "pds", o.PDS, "Base URL of a PDS to use in place of the embedded one. Needs --identifier and --password-file.")
 	fs.StringVar(&o.Identifier, "identifier", o.Identifier, "Handle or DID of the account at --pds.")
 	fs.StringVar(&o.PasswordFile, "password-file", o.PasswordFile, "File with the password, or an app password, of the account at --pds.")

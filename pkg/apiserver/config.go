@@ -13,13 +13,16 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"socialweb.computer/infra-apiserver/internal/metrics"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/registry"
 	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/atprotorepo"
+	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/computecontract"
 	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/deployment"
+	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/infracollection"
 )
 
 // Config of the server: the generic part and ours.
@@ -37,6 +40,8 @@ type ExtraConfig struct {
 	// HasJetstream tells whether AtprotoRepos of the event source Jetstream may
 	// leave its address out.
 	HasJetstream bool
+	// ComputeContracts serves the kind ComputeContract. Off: it is served elsewhere.
+	ComputeContracts bool
 }
 
 type completedConfig struct {
@@ -126,7 +131,14 @@ func (c completedConfig) New() (*Server, error) {
 // resources are what the group serves, by name.
 func (c completedConfig) resources() (map[string]rest.Storage, error) {
 	out := map[string]rest.Storage{}
-	for _, kind := range []registry.Kind{deployment.Infra(), deployment.EphemeralInfra()} {
+	kinds := []registry.Kind{
+		deployment.Infra(), deployment.EphemeralInfra(),
+		infracollection.InfraCollection(), infracollection.EphemeralInfraCollection(),
+	}
+	if c.extra.ComputeContracts {
+		kinds = append(kinds, computecontract.Kind(clock.RealClock{}))
+	}
+	for _, kind := range kinds {
 		main, status, err := registry.NewREST(kind, Scheme, c.generic.RESTOptionsGetter)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kind.Resource.Resource, err)

@@ -32,6 +32,9 @@ type Options struct {
 	Repos *RepoOptions
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
+	// ComputeContracts serves the kind ComputeContract. Off: it is served elsewhere,
+	// as a custom resource or by another server.
+	ComputeContracts bool
 	// Serving says where the serving certificate is kept.
 	Serving *ServingOptions
 	// Shutdown says how the server ends. The zero value: at once.
@@ -54,10 +57,11 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	o := &Options{
-		Recommended: genericoptions.NewRecommendedOptions(EtcdPrefix, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
-		Repos:       &RepoOptions{},
-		Serving:     &ServingOptions{Service: defaultServingService, ClusterDomain: "cluster.local"},
-		components:  registerComponents(),
+		Recommended:      genericoptions.NewRecommendedOptions(EtcdPrefix, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
+		Repos:            &RepoOptions{},
+		ComputeContracts: true,
+		Serving:          &ServingOptions{Service: defaultServingService, ClusterDomain: "cluster.local"},
+		components:       registerComponents(),
 	}
 	o.Recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: socialweb.GroupName})
 	return o
@@ -72,6 +76,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Shutdown.AddFlags(fs)
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces,
 		"Serve /clusters/<workspace>/apis/… too, to everybody whom the server authorizes. Off: the default workspace at /apis/… alone.")
+	fs.BoolVar(&o.ComputeContracts, "serve-computecontracts", o.ComputeContracts,
+		"Serve the kind ComputeContract. Off: it is served elsewhere, as a custom resource or by another server.")
 	o.components.AddFlags(fs)
 }
 
@@ -142,6 +148,7 @@ func (o *Options) Config() (*Config, error) {
 	storage := newRepoStorage(etcd, config.Prefix, o.Repos, c.ClientConfig, c.TracerProvider)
 	return &Config{GenericConfig: c, ExtraConfig: ExtraConfig{
 		Storage: storage, Workspaces: o.Workspaces, HasJetstream: o.Repos.Jetstream != "",
+		ComputeContracts: o.ComputeContracts,
 	}}, nil
 }
 

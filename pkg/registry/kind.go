@@ -30,6 +30,13 @@ type Kind struct {
 	// there is nothing like that.
 	KeepStatus func(to, from runtime.Object)
 
+	// BeginStatus sets what the status of a new object, otherwise empty, says from the
+	// beginning. Nil: nothing.
+	BeginStatus func(obj runtime.Object)
+	// CompleteStatus fills in what follows from a write of the status and the writer
+	// left out. Nil: nothing does.
+	CompleteStatus func(obj, old runtime.Object)
+
 	// Validate checks a new object; the other two a change of it.
 	Validate                             func(obj runtime.Object) field.ErrorList
 	ValidateUpdate, ValidateStatusUpdate func(obj, old runtime.Object) field.ErrorList

@@ -28,6 +28,9 @@ func (s statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Obj
 	if s.kind.KeepStatus != nil {
 		s.kind.KeepStatus(obj, old)
 	}
+	if s.kind.CompleteStatus != nil {
+		s.kind.CompleteStatus(obj, old)
+	}
 	keepManagedFields(obj, old)
 }
 

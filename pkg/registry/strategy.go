@@ -52,6 +52,9 @@ func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	prepareMetaForCreate(ctx, obj, s.kind.Finalizers)
 	s.kind.SetStatus(obj, nil)
+	if s.kind.BeginStatus != nil {
+		s.kind.BeginStatus(obj)
+	}
 }
 
 // PrepareForUpdate keeps the status as it is.

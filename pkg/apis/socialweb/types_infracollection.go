@@ -78,7 +78,8 @@ type InfraCollectionStatus struct {
 	// items is how many of the repository's records are served in this workspace,
 	// whoever serves them.
 	Items int64
-	// children are the records, in the order of their URIs, at most maxItems.
+	// children are the records, in the order of their URIs: as many of them as fit
+	// into 1,000,000 bytes of JSON.
 	Children []CollectionChild
 	// conditions of the collection: Ready and Truncated.
 	Conditions []metav1.Condition

@@ -4456,16 +4456,11 @@ func schema_pkg_apis_socialweb_v1alpha1_InfraCollectionStatus(ref common.Referen
 					"children": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-map-keys": []interface{}{
-									"uri",
-								},
-								"x-kubernetes-list-type":       "map",
-								"x-kubernetes-patch-merge-key": "uri",
-								"x-kubernetes-patch-strategy":  "merge",
+								"x-kubernetes-list-type": "atomic",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "children are the records, in the order of their URIs, at most maxItems.",
+							Description: "children are the records, in the order of their URIs: as many of them as fit into 1,000,000 bytes of JSON.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

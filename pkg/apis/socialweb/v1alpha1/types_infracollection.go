@@ -97,13 +97,11 @@ type InfraCollectionStatus struct {
 	// whoever serves them.
 	// +optional
 	Items int64 `json:"items,omitempty"`
-	// children are the records, in the order of their URIs, at most maxItems.
+	// children are the records, in the order of their URIs: as many of them as fit
+	// into 1,000,000 bytes of JSON.
 	// +optional
-	// +patchMergeKey=uri
-	// +patchStrategy=merge
-	// +listType=map
-	// +listMapKey=uri
-	Children []CollectionChild `json:"children,omitempty" patchStrategy:"merge" patchMergeKey:"uri"`
+	// +listType=atomic
+	Children []CollectionChild `json:"children,omitempty"`
 	// conditions of the collection: Ready and Truncated.
 	// +optional
 	// +patchMergeKey=type

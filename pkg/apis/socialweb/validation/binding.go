@@ -63,10 +63,7 @@ func validateSecrets(spec, old *socialweb.InfraSpec, path *field.Path) field.Err
 	seen := make(map[string]bool, len(spec.Secrets))
 	for i, secret := range spec.Secrets {
 		at := path.Index(i)
-		errs = append(errs, validateSubdomain(secret.SecretRef.Name, at.Child("secretRef", "name"))...)
-		if ns := secret.SecretRef.Namespace; ns != "" {
-			errs = append(errs, validateLabel(ns, at.Child("secretRef", "namespace"))...)
-		}
+		errs = append(errs, validateSecretReference(secret.SecretRef, at.Child("secretRef"))...)
 		contract := at.Child("contract")
 		switch {
 		case secret.Contract == "":
@@ -79,6 +76,15 @@ func validateSecrets(spec, old *socialweb.InfraSpec, path *field.Path) field.Err
 			errs = append(errs, field.Invalid(contract, shorten(secret.Contract), "there is no such contract in spec.contracts: declare it, or remove the secret"))
 		}
 		seen[secret.Contract] = true
+	}
+	return errs
+}
+
+// validateSecretReference checks the name of a Secret.
+func validateSecretReference(ref socialweb.SecretReference, path *field.Path) field.ErrorList {
+	errs := validateSubdomain(ref.Name, path.Child("name"))
+	if ref.Namespace != "" {
+		errs = append(errs, validateLabel(ref.Namespace, path.Child("namespace"))...)
 	}
 	return errs
 }

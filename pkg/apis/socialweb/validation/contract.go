@@ -16,6 +16,12 @@ var contractStates = []socialweb.ContractState{
 func validateContract(c *socialweb.Contract, path *field.Path) field.ErrorList {
 	errs := validateLabel(c.Name, path.Child("name"))
 	errs = append(errs, validateEnum(c.State, contractStates, path.Child("state"))...)
+	return append(errs, validateRequest(c, path)...)
+}
+
+// validateRequest checks what a contract asks for, which a ComputeContract does too.
+func validateRequest(c *socialweb.Contract, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	if c.VMName != "" {
 		errs = append(errs, validateSubdomain(c.VMName, path.Child("vmName"))...)
 	}

@@ -35,9 +35,11 @@ const (
 
 // Bounds of the status.
 const (
-	// MaxContractStatuses bounds status.contracts. It is more than MaxContracts:
+	// MaxContractStatuses bounds status.contracts and status.requests. It is more than MaxContracts:
 	// a contract that was dropped is listed until it is released.
 	MaxContractStatuses = 256
+	// MaxUID bounds the uid of a ComputeContract, which another server may have made.
+	MaxUID = 128
 	// MaxMessage bounds the message of a contract's status.
 	MaxMessage = 1024
 	// MaxATURI bounds an at-uri (the specification's own bound).
@@ -55,6 +57,22 @@ const (
 	MaxDeclarationBytes = 400_000
 	// MaxStatusBytes bounds status.contracts, in bytes of JSON as they are sent.
 	MaxStatusBytes = 300_000
+)
+
+// Bounds of a ComputeContract.
+const (
+	// MaxImage bounds image.
+	MaxImage = 2048
+	// MaxEndpoint bounds status.endpoint.
+	MaxEndpoint = 2048
+)
+
+// Bounds of a collection.
+const (
+	// MaxCollectionItems bounds maxItems and status.children.
+	MaxCollectionItems = 10000
+	// MaxChildrenBytes bounds status.children, in bytes of JSON: etcd takes 1.5 MB.
+	MaxChildrenBytes = 1_000_000
 )
 
 // MaxURL bounds a URL of an AtprotoRepo.

@@ -33,21 +33,39 @@ type wireContractStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
+// wireChild is the same for a child of a collection.
+type wireChild struct {
+	URI      string `json:"uri"`
+	Name     string `json:"name,omitempty"`
+	CID      string `json:"cid,omitempty"`
+	BoundBy  string `json:"boundBy,omitempty"`
+	Conflict string `json:"conflict,omitempty"`
+}
+
 // validateDeclarationSize bounds the declaration as a whole: every field may be
 // within its bound and the record still too large for its PDS.
 func validateDeclarationSize(spec *socialweb.InfraSpec, path *field.Path) field.ErrorList {
 	contracts := make([]wireContract, len(spec.Contracts))
 	for i := range spec.Contracts {
-		c := &spec.Contracts[i]
-		contracts[i] = wireContract{
-			Name: c.Name, State: string(c.State), VMName: c.VMName,
-			BidderDIDs: c.BidderDIDs, DenyBidderDIDs: c.DenyBidderDIDs,
-			SSHAuthorizedKeys: c.SSHAuthorizedKeys, UserData: c.UserData,
-			Policy: c.Policy, PolicyArgs: c.PolicyArgs, VMReadyTimeoutSec: c.VMReadyTimeoutSec,
-		}
+		contracts[i] = wireOf(&spec.Contracts[i])
 	}
 	return validateSize(path, MaxDeclarationBytes, "the declaration",
 		"split the deployment, or shorten userData, keys and lists", spec.Description, contracts)
+}
+
+// validateRequestSize bounds what a ComputeContract asks for as a deployment's
+// declaration is bounded.
+func validateRequestSize(c *socialweb.Contract, path *field.Path) field.ErrorList {
+	return validateSize(path, MaxDeclarationBytes, "what is asked for", "shorten userData, keys and lists", wireOf(c))
+}
+
+func wireOf(c *socialweb.Contract) wireContract {
+	return wireContract{
+		Name: c.Name, State: string(c.State), VMName: c.VMName,
+		BidderDIDs: c.BidderDIDs, DenyBidderDIDs: c.DenyBidderDIDs,
+		SSHAuthorizedKeys: c.SSHAuthorizedKeys, UserData: c.UserData,
+		Policy: c.Policy, PolicyArgs: c.PolicyArgs, VMReadyTimeoutSec: c.VMReadyTimeoutSec,
+	}
 }
 
 // validateStatusSize bounds status.contracts as a whole.
@@ -59,6 +77,16 @@ func validateStatusSize(contracts []socialweb.ContractStatus, path *field.Path) 
 		}
 	}
 	return validateSize(path, MaxStatusBytes, "the status", "shorten the messages", wire)
+}
+
+// validateChildrenSize bounds status.children as a whole: maxItems of them may be more
+// than etcd takes.
+func validateChildrenSize(children []socialweb.CollectionChild, path *field.Path) field.ErrorList {
+	wire := make([]wireChild, len(children))
+	for i, c := range children {
+		wire[i] = wireChild{URI: c.URI, Name: c.Name, CID: c.CID, BoundBy: c.BoundBy, Conflict: string(c.Conflict)}
+	}
+	return validateSize(path, MaxChildrenBytes, "the list", "list fewer children, items counts them all", wire)
 }
 
 // validateSize adds up the JSON of the parts, in the longest form that Go writes

@@ -36,6 +36,7 @@ func validateInfraStatus(status *socialweb.InfraStatus, phases []socialweb.Deplo
 	errs := validateNotNegative(status.ObservedGeneration, path.Child("observedGeneration"))
 	errs = append(errs, validateEnum(status.Phase, phases, path.Child("phase"))...)
 	errs = append(errs, validateContractStatuses(status.Contracts, path.Child("contracts"))...)
+	errs = append(errs, validateRequests(status.Requests, path.Child("requests"))...)
 	errs = append(errs, validateConditions(status.Conditions, path.Child("conditions"))...)
 	return append(errs, validateRecordStatus(status.Record, path.Child("record"))...)
 }
@@ -69,6 +70,26 @@ func validateContractStatuses(contracts []socialweb.ContractStatus, path *field.
 	return errs
 }
 
+// validateRequests checks status.requests.
+func validateRequests(requests []socialweb.ContractRequest, path *field.Path) field.ErrorList {
+	if len(requests) > MaxContractStatuses {
+		return field.ErrorList{field.TooMany(path, len(requests), MaxContractStatuses)}
+	}
+	var errs field.ErrorList
+	seen := make(map[string]bool, len(requests))
+	for i, r := range requests {
+		at := path.Index(i)
+		errs = append(errs, validateLabel(r.Contract, at.Child("contract"))...)
+		if r.Contract != "" && seen[r.Contract] {
+			errs = append(errs, field.Duplicate(at.Child("contract"), shorten(r.Contract)))
+		}
+		seen[r.Contract] = true
+		errs = append(errs, validateSubdomain(r.ComputeContract, at.Child("computeContract"))...)
+		errs = append(errs, validateLength(string(r.UID), MaxUID, at.Child("uid"))...)
+	}
+	return errs
+}
+
 // validateConditions checks conditions and bounds their number.
 func validateConditions(conditions []metav1.Condition, path *field.Path) field.ErrorList {
 	if len(conditions) > MaxConditions {
@@ -90,9 +111,7 @@ func validateRecordStatus(r *socialweb.RecordStatus, path *field.Path) field.Err
 		errs = append(errs, validateRecordURI(r.URI, "", path.Child("uri"))...)
 	}
 	if r.CID != "" {
-		if _, err := syntax.ParseCID(r.CID); err != nil {
-			errs = append(errs, field.Invalid(path.Child("cid"), shorten(r.CID), "not a CID: copy it from the record"))
-		}
+		errs = append(errs, validateCID(r.CID, path.Child("cid"))...)
 	}
 	errs = append(errs, validateRev(r.Rev, path.Child("rev"))...)
 	if r.DeclarationHash != "" && !declarationHash.MatchString(r.DeclarationHash) {

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,12 +88,29 @@ func validateRecordURI(value, collection string, path *field.Path) field.ErrorLi
 	return nil
 }
 
+// validateCID checks a content identifier.
+func validateCID(value string, path *field.Path) field.ErrorList {
+	if _, err := syntax.ParseCID(value); err != nil {
+		return field.ErrorList{field.Invalid(path, shorten(value), "not a CID: copy it from the record")}
+	}
+	return nil
+}
+
 // orElse is value, or fallback when it is empty.
 func orElse(value, fallback string) string {
 	if value == "" {
 		return fallback
 	}
 	return value
+}
+
+// inWords is a value as an error shows it: its JSON, without the quotes of a string.
+func inWords(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil || string(raw) == "null" {
+		return "nothing"
+	}
+	return strings.Trim(string(raw), `"`)
 }
 
 // shorten keeps an error readable when a value is long.

@@ -556,9 +556,7 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: computer.socialweb.infra-apiserver.pkg.apis.socialweb.v1alpha1.CollectionChild
-          elementRelationship: associative
-          keys:
-          - uri
+          elementRelationship: atomic
     - name: conditions
       type:
         list:

@@ -19,7 +19,8 @@ type InfraCollectionStatusApplyConfiguration struct {
 	// items is how many of the repository's records are served in this workspace,
 	// whoever serves them.
 	Items *int64 `json:"items,omitempty"`
-	// children are the records, in the order of their URIs, at most maxItems.
+	// children are the records, in the order of their URIs: as many of them as fit
+	// into 1,000,000 bytes of JSON.
 	Children []CollectionChildApplyConfiguration `json:"children,omitempty"`
 	// conditions of the collection: Ready and Truncated.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
