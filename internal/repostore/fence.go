@@ -5,13 +5,23 @@ import (
 )
 
 // The fence of a repository is one etcd key. An ingest reads it before it reads
-// the record, and its write compares it (I5). The deletion of a view bumps it in its
-// own transaction: an ingest that read the record before would create it again,
-// with a new uid. Its value is the rev of the deletion.
+// the record, and where it makes an object, its write compares it (I5). The deletion
+// of a view bumps it in its own transaction: an ingest that read the record before
+// would create it again, with a new uid. Its value is the highest rev of a deletion.
+//
+// Where the view is there, its own revision tells that it was not deleted. To compare
+// the fence, too, would let many deletions in one only one at a time: each makes all
+// others ask the PDS again.
 
-// bumpFence is the operation that makes every ingest under way start again.
+// bumpFence is the operation that makes every creation by an ingest under way start
+// again. Deletions end in any order: the value never goes back, the mod revision
+// rises each time.
 func (s *Store) bumpFence(ws, did, rev string) clientv3.Op {
-	return clientv3.OpPut(s.keys.fence(ws, did), rev)
+	key := s.keys.fence(ws, did)
+	put := []clientv3.Op{clientv3.OpPut(key, rev)}
+	touch := []clientv3.Op{clientv3.OpPut(key, "", clientv3.WithIgnoreValue())}
+	again := []clientv3.Op{clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "<", rev)}, put, touch)}
+	return clientv3.OpTxn([]clientv3.Cmp{absent(key)}, put, again)
 }
 
 // absent and at are the compares of our transactions.

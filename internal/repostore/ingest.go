@@ -164,7 +164,7 @@ func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri record
 // between, an ingest that read the state between, or was told it, is stopped by
 // the horizon.
 func (s *Store) sameAgain(ctx context.Context, ref objectRef, uri recordURI, sn snapshot, rev string, o ingestOptions) error {
-	if o.reach == "" || o.reach <= sn.stamp.Rev {
+	if o.reach <= max(sn.stamp.Rev, sn.horizon) {
 		return nil
 	}
 	return s.raiseOver(ctx, ref, uri.did, sn, rev)

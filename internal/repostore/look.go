@@ -16,7 +16,7 @@ type snapshot struct {
 	identity   *identity
 	tombstones []*intent
 	fence      int64
-	deleted    rev // the fence's value: when a view of the repository was last deleted
+	deleted    rev // the fence's value: the highest rev at which a view of the repository was deleted
 	// horizon is the rev below which nothing may come into a view: see horizon.go.
 	horizon         rev
 	horizonRevision int64 // its mod revision
@@ -106,5 +106,5 @@ func (s *Store) readSnapshot(ctx context.Context, ref objectRef, resp *clientv3.
 
 // guardFor is the guard of an ingest that was decided on sn (I2, I5).
 func (sn snapshot) guardFor(uri recordURI) guard {
-	return guard{fenced: true, did: uri.did, fence: sn.fence, horizon: sn.horizonRevision, tombstones: sn.head}
+	return guard{fenced: !sn.there(), did: uri.did, fence: sn.fence, horizon: sn.horizonRevision, tombstones: sn.head}
 }

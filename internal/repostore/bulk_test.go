@@ -1,0 +1,89 @@
+package repostore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+)
+
+// bulk is how many records the tests of bulk edits made elsewhere have: several for
+// each that is ingested at once.
+const bulk = 8 * parallel
+
+// manyRecords makes records and their views, on a PDS that takes a moment to prove one.
+func manyRecords(t *testing.T) *replica {
+	t.Helper()
+	r := newWorld(t).replica("A")
+	for i := range bulk {
+		r.repo.foreign(recordKey(fmt.Sprint("o", i)), widgetRecord("x"))
+	}
+	if all, err := r.list(r.ctx()); err != nil || len(all) != bulk {
+		t.Fatal(len(all), err)
+	}
+	r.deliverAll()
+	r.repo.hook = func(_ context.Context, call string, _ atproto.Key) memFault {
+		if call == "prove" {
+			time.Sleep(2 * time.Millisecond)
+		}
+		return memFault{}
+	}
+	r.repo.resetCounts()
+	return r
+}
+
+// Many records are deleted elsewhere. No deletion makes the ingest of another start
+// again: with some hundreds, one of them would lose each time, and every consistent
+// read with it.
+func TestManyDeletedElsewhere(t *testing.T) {
+	r := manyRecords(t)
+	for i := range bulk {
+		r.repo.foreign(recordKey(fmt.Sprint("o", i)), nil)
+	}
+	if all, err := r.list(r.ctx()); err != nil || len(all) != 0 {
+		t.Errorf("%d left, %v", len(all), err)
+	}
+	if n := r.repo.count("prove"); n != bulk {
+		t.Errorf("%d proofs of %d deletions", n, bulk)
+	}
+}
+
+// Many records change, and change back. What one finds says so of the others, too.
+func TestManyChangedBack(t *testing.T) {
+	r := manyRecords(t)
+	r.repo.unsigned = true // each has to be asked for
+	for _, text := range []string{"y", "x"} {
+		for i := range bulk {
+			r.repo.foreign(recordKey(fmt.Sprint("o", i)), widgetRecord(text))
+		}
+	}
+	r.deliverAll()
+	if n := r.repo.count("prove"); n >= 2*bulk {
+		t.Errorf("%d proofs of %d records", n, bulk)
+	}
+	if !r.m().progress.reached(r.repo.head()) {
+		t.Error("the views have not reached the head")
+	}
+}
+
+// The fence's value is the highest rev of a deletion, in whatever order they end; its
+// revision rises with each.
+func TestFenceNeverGoesBack(t *testing.T) {
+	r := alone(t)
+	const low, high = "3k22222222222", "3kzzzzzzzzzzz"
+	var before int64
+	for _, c := range []struct{ rev, want string }{{low, low}, {high, high}, {low, high}} {
+		if _, err := r.store.txn(r.ctx(), "fence", nil, []clientv3.Op{r.store.bumpFence(r.ws, testDID, c.rev)}); err != nil {
+			t.Fatal(err)
+		}
+		_, sn, err := r.store.lookRecord(r.ctx(), r.ws, recordURI{testDID, recordKey("o")}, nil)
+		if err != nil || sn.deleted != c.want || sn.fence <= before {
+			t.Errorf("after %s: %q at revision %d, it was at %d; %v", c.rev, sn.deleted, sn.fence, before, err)
+		}
+		before = sn.fence
+	}
+}
