@@ -7,6 +7,8 @@ import "time"
 type Options struct {
 	// Replicas of infra-apiserver; 0: two.
 	Replicas int
+	// Accounts of the PDS beside "alice", whose the default AtprotoRepo is.
+	Accounts []string
 	// APIServerFlags, ControllerManagerFlags and ReplicaFlags follow ours on the
 	// command lines. "{dir}" in them is the plane's directory.
 	APIServerFlags, ControllerManagerFlags, ReplicaFlags []string
@@ -33,6 +35,9 @@ const (
 	CredentialsNamespace = "infra-credentials"
 	// RepoName is the default AtprotoRepo, and the name of its credentials.
 	RepoName = "default"
+
+	// ownerName is the account of the default AtprotoRepo.
+	ownerName = "alice"
 
 	// startTimeout bounds the start of each part, on a machine that does much else.
 	// A start takes seconds.

@@ -34,6 +34,7 @@ type Plane struct {
 	Repo *atproto.Client
 
 	options    Options
+	accounts   map[string]*Account
 	dir        string
 	root       string // of the module
 	net        network
@@ -152,17 +153,22 @@ func (p *Plane) identities() error {
 // startPDS starts the reference PDS with the proxy in front of it.
 func (p *Plane) startPDS() error {
 	var err error
-	if p.PDS, err = testpds.OpenReference(testpds.Options{DataDir: p.file("pds")}); err != nil {
+	names := append([]string{ownerName}, p.options.Accounts...)
+	if p.PDS, err = testpds.OpenReference(testpds.Options{DataDir: p.file("pds"), Accounts: names}); err != nil {
 		return fmt.Errorf("reference PDS: %w", err)
 	}
+	p.accounts = accountsOf(p.PDS)
 	if p.Proxy, err = testproxy.New(p.PDS.URL); err != nil {
 		return err
 	}
-	a := p.PDS.Accounts[0]
+	a := p.owner()
 	p.Repo, err = atproto.Login(context.Background(), p.PDS.URL, atproto.Credentials{Identifier: a.DID, Password: a.Password},
 		atproto.LoginOptions{AllowPrivate: true, TrustPDS: true})
 	return err
 }
+
+// owner is the account of the default AtprotoRepo.
+func (p *Plane) owner() *Account { return p.accounts[ownerName] }
 
 // startReplicas starts them with the balancer in front.
 func (p *Plane) startReplicas(ctx context.Context) error {

@@ -1,12 +1,7 @@
 package harness
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"testing"
 
@@ -51,54 +46,18 @@ func (p *Plane) deleteRecords(ctx context.Context, collection string, rkeys []st
 }
 
 func (p *Plane) applyWrites(ctx context.Context, rkeys []string, write func(rkey string) map[string]any) error {
-	a := p.PDS.Accounts[0]
-	var session struct{ AccessJwt string }
-	if err := p.xrpc(ctx, "com.atproto.server.createSession", "", map[string]any{"identifier": a.DID, "password": a.Password}, &session); err != nil {
-		return err
-	}
+	a := p.owner()
 	for part := range slices.Chunk(rkeys, maxWrites) {
 		var writes []any
 		for _, rkey := range part {
 			writes = append(writes, write(rkey))
 		}
 		in := map[string]any{"repo": a.DID, "writes": writes, "validate": false}
-		if err := p.xrpc(ctx, "com.atproto.repo.applyWrites", session.AccessJwt, in, nil); err != nil {
+		if err := a.procedure(ctx, "com.atproto.repo.applyWrites", in, nil); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// xrpc calls a procedure of the PDS.
-func (p *Plane) xrpc(ctx context.Context, method, token string, in map[string]any, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.PDS.URL+"/xrpc/"+method, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	said, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s %s", method, resp.Status, said)
-	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(said, out)
 }
 
 // Empty deletes every object but the default AtprotoRepo. It is for cleanups of

@@ -11,19 +11,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"text/template"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
 // ServerName is what the replicas' certificate is for: the aggregator asks for it,
@@ -153,41 +149,4 @@ func (p *Plane) writeSlice(ctx context.Context) error {
 	defer cancel()
 	_, err = p.clients.Core.DiscoveryV1().EndpointSlices(Namespace).Patch(ctx, ServiceName+"-1", types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
-}
-
-// repo makes the AtprotoRepo of the PDS's account with its credentials, and waits until it can be read.
-func (p *Plane) repo(ctx context.Context) error {
-	a := p.PDS.Accounts[0]
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "default." + RepoName, Namespace: CredentialsNamespace},
-		StringData: map[string]string{"identifier": a.DID, "password": a.Password, "pds": p.Proxy.URL()},
-	}
-	if _, err := p.clients.Core.CoreV1().Secrets(CredentialsNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("credentials: %w", err)
-	}
-	client := p.clients.Infra.SocialwebV1alpha1()
-	if _, err := client.AtprotoRepos().Create(ctx, &v1alpha1.AtprotoRepo{
-		ObjectMeta: metav1.ObjectMeta{Name: RepoName},
-		Spec: v1alpha1.AtprotoRepoSpec{
-			DID: a.DID, PDS: p.Proxy.URL(), Default: true,
-			CredentialsRef: &v1alpha1.CredentialsReference{Name: RepoName},
-		},
-	}, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("AtprotoRepo: %w", err)
-	}
-	return eventually(ctx, func(ctx context.Context) error {
-		r, err := client.AtprotoRepos().Get(ctx, RepoName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		var said []string
-		for _, c := range r.Status.Conditions {
-			if c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue {
-				_, err = client.Infras().List(ctx, metav1.ListOptions{Limit: 1})
-				return err
-			}
-			said = append(said, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Message))
-		}
-		return fmt.Errorf("AtprotoRepo %s is not ready: %s", RepoName, strings.Join(said, "; "))
-	})
 }

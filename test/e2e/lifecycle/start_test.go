@@ -6,11 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -22,8 +19,8 @@ import (
 // there. Later outages of either don't end it either.
 func TestStartOrder(t *testing.T) {
 	t.Parallel()
-	etcd, kube := newLane(t, plane.EtcdURL()), newLane(t, plane.URL())
-	g := plane.Guest(t, harness.GuestOptions{Etcd: "http://" + etcd.addr, KubeAPIServer: "https://" + kube.addr})
+	etcd, kube := harness.NewLane(t, plane.EtcdURL()), harness.NewLane(t, plane.URL())
+	g := plane.Guest(t, harness.GuestOptions{Etcd: "http://" + etcd.Addr, KubeAPIServer: "https://" + kube.Addr})
 	alive := func(when string) {
 		t.Helper()
 		if status, body, err := g.Get(t.Context(), "/livez"); err != nil || status != http.StatusOK {
@@ -35,25 +32,25 @@ func TestStartOrder(t *testing.T) {
 	if said := waitsFor(t, g, "etcd"); strings.Contains(said, "127.") {
 		t.Errorf("readyz tells addresses: %s", said)
 	}
-	kube.open(t)
+	kube.Open(t)
 	harness.Eventually(t, func(ctx context.Context) error {
 		if err := g.Ready(ctx); err == nil || !strings.Contains(err.Error(), "etcd failed") || strings.Contains(err.Error(), "kube-apiserver failed") {
 			return fmt.Errorf("with kube-apiserver alone: %w", errors.Join(errors.New("not waiting for etcd alone"), err))
 		}
 		return nil
 	})
-	etcd.open(t)
+	etcd.Open(t)
 	harness.Eventually(t, g.Ready)
 
-	kube.cut()
+	kube.Cut()
 	if err := g.Ready(t.Context()); err != nil {
 		t.Errorf("without kube-apiserver: %v", err)
 	}
-	etcd.cut()
+	etcd.Cut()
 	waitsFor(t, g, "etcd-readiness")
 	alive("while etcd is away")
-	kube.open(t)
-	etcd.open(t)
+	kube.Open(t)
+	etcd.Open(t)
 	harness.Eventually(t, g.Ready)
 	if log := plane.Log(t, g.Name); !strings.Contains(log, `"Waiting" for="etcd"`) || !strings.Contains(log, `"Waiting" for="kube-apiserver"`) {
 		t.Errorf("the log doesn't say what it waited for:\n%s", log)
@@ -63,8 +60,8 @@ func TestStartOrder(t *testing.T) {
 // A server that waits ends at once, and cleanly, when it is told to.
 func TestEndWhileWaiting(t *testing.T) {
 	t.Parallel()
-	etcd := newLane(t, plane.EtcdURL())
-	g := plane.Guest(t, harness.GuestOptions{Etcd: "http://" + etcd.addr})
+	etcd := harness.NewLane(t, plane.EtcdURL())
+	g := plane.Guest(t, harness.GuestOptions{Etcd: "http://" + etcd.Addr})
 	waitsFor(t, g, "etcd")
 	g.Process.Signal(syscall.SIGTERM)
 	if err := g.Process.Err(); err != nil {
@@ -92,74 +89,4 @@ func TestSignals(t *testing.T) {
 	if err := g.Process.Err(); err == nil {
 		t.Error("the second signal ended it as if all was done")
 	}
-}
-
-// lane is an address that leads somewhere, or nowhere.
-type lane struct {
-	addr, target string
-
-	mu    sync.Mutex // guards what follows
-	l     net.Listener
-	conns []net.Conn
-}
-
-// newLane picks an address that leads nowhere yet, and later to the host of a URL.
-func newLane(t *testing.T, url string) *lane {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &lane{addr: l.Addr().String(), target: url[strings.LastIndex(url, "/")+1:]}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(n.cut)
-	return n
-}
-
-func (n *lane) open(t *testing.T) {
-	t.Helper()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	l, err := net.Listen("tcp4", n.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.l = l
-	go func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp4", n.target)
-			if err != nil {
-				_ = in.Close()
-				continue
-			}
-			n.mu.Lock()
-			n.conns = append(n.conns, in, out)
-			n.mu.Unlock()
-			for _, pair := range [][2]net.Conn{{in, out}, {out, in}} {
-				go func() {
-					_, _ = io.Copy(pair[0], pair[1]) // its end is all that counts
-					_ = pair[0].Close()
-				}()
-			}
-		}
-	}()
-}
-
-// cut ends every connection, and there are no new ones.
-func (n *lane) cut() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.l != nil {
-		_ = n.l.Close()
-	}
-	for _, c := range n.conns {
-		_ = c.Close()
-	}
-	n.l, n.conns = nil, nil
 }
