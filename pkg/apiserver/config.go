@@ -8,21 +8,14 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"socialweb.computer/infra-apiserver/internal/metrics"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
-	"socialweb.computer/infra-apiserver/pkg/registry"
-	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/atprotorepo"
-	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/computecontract"
-	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/deployment"
-	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/infracollection"
 )
 
 // Config of the server: the generic part and ours.
@@ -126,31 +119,6 @@ func (c completedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
 	return &Server{GenericAPIServer: s, storage: c.extra.Storage}, nil
-}
-
-// resources are what the group serves, by name.
-func (c completedConfig) resources() (map[string]rest.Storage, error) {
-	out := map[string]rest.Storage{}
-	kinds := []registry.Kind{
-		deployment.Infra(), deployment.EphemeralInfra(),
-		infracollection.InfraCollection(), infracollection.EphemeralInfraCollection(),
-	}
-	if c.extra.ComputeContracts {
-		kinds = append(kinds, computecontract.Kind(clock.RealClock{}))
-	}
-	for _, kind := range kinds {
-		main, status, err := registry.NewREST(kind, Scheme, c.generic.RESTOptionsGetter)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kind.Resource.Resource, err)
-		}
-		out[kind.Resource.Resource], out[kind.Resource.Resource+"/status"] = main, status
-	}
-	main, status, err := atprotorepo.NewREST(Scheme, c.generic.RESTOptionsGetter, c.extra.Storage, c.extra.HasJetstream)
-	if err != nil {
-		return nil, fmt.Errorf("atprotorepos: %w", err)
-	}
-	out["atprotorepos"], out["atprotorepos/status"] = main, status
-	return out, nil
 }
 
 // runStorage is the storage's own work, from the server's start to its end.

@@ -50,3 +50,15 @@ func (a doorAuthorizer) shut(ctx context.Context, attrs authorizer.Attributes) b
 	u := attrs.GetUser()
 	return u == nil || u.GetName() != user.APIServerUser || !slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup)
 }
+
+// executeAuthorizer asks for the verb execute. By the door of a workspace nobody has
+// it: who comes there stands for users that this server doesn't know.
+type executeAuthorizer struct{ authorizer.Authorizer }
+
+// Authorize implements authorizer.Authorizer.
+func (a executeAuthorizer) Authorize(ctx context.Context, attrs authorizer.Attributes) (authorizer.Decision, string, error) {
+	if came, _ := ctx.Value(clustersDoor{}).(bool); came {
+		return authorizer.DecisionDeny, "nobody has it by the path of a workspace, where users aren't known", nil
+	}
+	return a.Authorizer.Authorize(ctx, attrs)
+}

@@ -24,6 +24,8 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 		return nil, err
 	}
 	named := sent.GetName() != ""
+	ctx, v := r.kind.judged(ctx)
+	validate = v.beforeCreate(validate)
 	out, err := r.Store.Create(ctx, obj, validate, options)
 	if err != nil || named {
 		return out, err

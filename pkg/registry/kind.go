@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -40,6 +42,11 @@ type Kind struct {
 	// Validate checks a new object; the other two a change of it.
 	Validate                             func(obj runtime.Object) field.ErrorList
 	ValidateUpdate, ValidateStatusUpdate func(obj, old runtime.Object) field.ErrorList
+	// Admit decides what the requesting user may have of an object that is created or
+	// changed, and may write the answer to its status. Its error, an API status, refuses
+	// the request. It isn't asked for writes of the status; old is nil at the creation.
+	// Nil: everybody may have everything.
+	Admit func(ctx context.Context, obj, old runtime.Object) error
 	// Warnings tells what a user of this object may not expect; old is nil at its
 	// creation. Nil: nothing.
 	Warnings func(obj, old runtime.Object) []string

@@ -55,13 +55,15 @@ func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	if s.kind.BeginStatus != nil {
 		s.kind.BeginStatus(obj)
 	}
+	s.kind.admit(ctx, obj, nil)
 }
 
-// PrepareForUpdate keeps the status as it is.
-func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+// PrepareForUpdate keeps the status as it is, but for what the kind admits.
+func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	s.kind.SetStatus(obj, old)
 	specChanged := !apiequality.Semantic.DeepEqual(s.kind.Spec(obj), s.kind.Spec(old))
 	prepareMetaForUpdate(obj, old, specChanged)
+	s.kind.admit(ctx, obj, old)
 	keepManagedFields(obj, old)
 }
 

@@ -30,6 +30,7 @@ func Kind(serverHasJetstream bool) registry.Kind {
 				repo(from).Status.DeepCopyInto(&repo(to).Status)
 			}
 		},
+		KeepStatus: func(to, from runtime.Object) { repo(to).Status.ExecuteGranted = repo(from).Status.ExecuteGranted },
 		Validate: func(o runtime.Object) field.ErrorList {
 			return append(validation.ValidateAtprotoRepoCreate(repo(o)), validation.ValidateEventSource(repo(o), nil, serverHasJetstream)...)
 		},

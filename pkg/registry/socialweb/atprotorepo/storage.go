@@ -32,10 +32,10 @@ type REST struct {
 
 var _ rest.StandardStorage = (*REST)(nil)
 
-// NewREST makes the main resource and the status subresource. serverHasJetstream is
-// as in [Kind].
-func NewREST(typer runtime.ObjectTyper, options generic.RESTOptionsGetter, locker Locker, serverHasJetstream bool) (*REST, *registry.StatusREST, error) {
-	main, status, err := registry.NewREST(Kind(serverHasJetstream), typer, options)
+// NewREST makes the main resource and the status subresource of kind, which is that of
+// [Kind].
+func NewREST(kind registry.Kind, typer runtime.ObjectTyper, options generic.RESTOptionsGetter, locker Locker) (*REST, *registry.StatusREST, error) {
+	main, status, err := registry.NewREST(kind, typer, options)
 	if err != nil {
 		return nil, nil, err
 	}
