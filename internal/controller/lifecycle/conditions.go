@@ -1,0 +1,101 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// shownNames is how many contracts a condition's message names.
+const shownNames = 5
+
+// conditions of the deployment: ours are set, the storage's are kept.
+func (o *Observed) conditions(m mode, results []result) []metav1.Condition {
+	out := slices.Clone(o.Deployment.Status.Conditions)
+	set := func(kind string, is bool, reason, message string) {
+		c := metav1.Condition{
+			Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+			ObservedGeneration: o.Deployment.Generation, LastTransitionTime: metav1.NewTime(o.Now).Rfc3339Copy(),
+		}
+		if is {
+			c.Status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&out, c)
+	}
+	ready, reason, message := o.ready(m, results)
+	set(v1alpha1.ConditionReady, ready, reason, message)
+
+	requested := slices.ContainsFunc(results, func(r result) bool { return r.entry != nil })
+	switch stale := namesOf(results, func(r result) bool { return r.stale }); {
+	case stale != "":
+		set(v1alpha1.ConditionContractsCurrent, false, "Changed", "declared otherwise than they were requested: "+stale+"; stage and request them again to have it so")
+	case requested:
+		set(v1alpha1.ConditionContractsCurrent, true, "AsRequested", "")
+	default:
+		meta.RemoveStatusCondition(&out, v1alpha1.ConditionContractsCurrent)
+	}
+	switch blocked := namesOf(results, func(r result) bool { return r.blocked }); {
+	case blocked != "":
+		set(v1alpha1.ConditionExecuting, false, o.Gate.Reason, fmt.Sprintf("%s; waiting: %s", o.Gate.Message, blocked))
+	case requested:
+		set(v1alpha1.ConditionExecuting, true, "Allowed", "")
+	default:
+		meta.RemoveStatusCondition(&out, v1alpha1.ConditionExecuting)
+	}
+	return out
+}
+
+// ready tells whether every contract is in the phase that its state asks for.
+func (o *Observed) ready(m mode, results []result) (is bool, reason, message string) {
+	switch m {
+	case modeDeleting:
+		return false, "Deleting", ""
+	case modeEnding:
+		return false, "Ended", ""
+	case modeExpired:
+		return false, "Expired", "its record had expired when it was first seen: it is shown only"
+	}
+	other := namesOf(results, func(r result) bool { return !o.asAsked(m, r) })
+	switch {
+	case other == "":
+		return true, "AsAsked", ""
+	case slices.ContainsFunc(results, func(r result) bool { return r.status != nil && r.status.Phase == v1alpha1.ContractPhaseFailed }):
+		return false, "Failed", "not in the phase that is asked for: " + other
+	}
+	return false, "InProgress", "not in the phase that is asked for: " + other
+}
+
+func (o *Observed) asAsked(m mode, r result) bool {
+	phase := v1alpha1.ContractPhase("")
+	if r.status != nil {
+		phase = r.status.Phase
+	}
+	switch m.want(o.Deployment.contract(r.name)) {
+	case wantStaged:
+		return phase == v1alpha1.ContractPhaseStaged
+	case wantRequested:
+		return phase == v1alpha1.ContractPhaseDeployed
+	case wantReleased:
+		return phase == v1alpha1.ContractPhaseReleased
+	}
+	return r.entry == nil
+}
+
+// namesOf the contracts that are so; "": none.
+func namesOf(results []result, so func(result) bool) string {
+	var names []string
+	for _, r := range results {
+		if so(r) {
+			names = append(names, r.name)
+		}
+	}
+	if n := len(names) - shownNames; n > 0 {
+		names = append(names[:shownNames], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(names, ", ")
+}

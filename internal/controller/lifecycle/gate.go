@@ -1,0 +1,53 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// Verdict says whether the contracts of a deployment may be requested.
+type Verdict struct {
+	// Allowed to be requested.
+	Allowed bool
+	// Reason is one word, and Message a sentence, why they may not.
+	Reason, Message string
+}
+
+// Collection is what counts of an InfraCollection or EphemeralInfraCollection.
+type Collection struct {
+	// Name of it.
+	Name string
+	// Execution of its spec.
+	Execution v1alpha1.ExecutionPolicy
+	// Granted of its status.
+	Granted bool
+}
+
+// Gate judges the execution of a deployment. A record is written by its account,
+// running it spends ours: what is bound runs where we write the repository too, or
+// where somebody who may asked for it. Nil stands for what isn't there. A collection
+// counts for what it serves. An unbound deployment is its owner's here and runs.
+func Gate(d *Deployment, repo *v1alpha1.AtprotoRepo, collection *Collection) Verdict {
+	if d.Spec.Record == nil {
+		return Verdict{Allowed: true}
+	}
+	if repo == nil {
+		return Verdict{Reason: "RepoMissing", Message: fmt.Sprintf("there is no AtprotoRepo %s: nothing is known of who may run its records", d.Spec.Record.RepoRef.Name)}
+	}
+	who, execution, granted := "AtprotoRepo "+repo.Name, repo.Spec.Execution, repo.Status.ExecuteGranted
+	if collection != nil && collection.Execution != "" {
+		who, execution, granted = "the collection "+collection.Name, collection.Execution, collection.Granted
+	}
+	switch {
+	case execution == v1alpha1.ExecutionObserveOnly:
+		return Verdict{Reason: "ObserveOnly", Message: who + " has execution ObserveOnly"}
+	case repo.Status.Access == v1alpha1.AccessReadWrite:
+		return Verdict{Allowed: true}
+	case execution == v1alpha1.ExecutionFollow && granted:
+		return Verdict{Allowed: true}
+	case execution == v1alpha1.ExecutionFollow:
+		return Verdict{Reason: "NotGranted", Message: who + " has execution Follow, set by somebody without the verb execute"}
+	}
+	return Verdict{Reason: "NotWritable", Message: fmt.Sprintf("AtprotoRepo %s can't be written: its records run only with execution Follow, which takes the verb execute", repo.Name)}
+}
