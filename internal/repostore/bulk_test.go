@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
@@ -67,23 +65,5 @@ func TestManyChangedBack(t *testing.T) {
 	}
 	if !r.m().progress.reached(r.repo.head()) {
 		t.Error("the views have not reached the head")
-	}
-}
-
-// The fence's value is the highest rev of a deletion, in whatever order they end; its
-// revision rises with each.
-func TestFenceNeverGoesBack(t *testing.T) {
-	r := alone(t)
-	const low, high = "3k22222222222", "3kzzzzzzzzzzz"
-	var before int64
-	for _, c := range []struct{ rev, want string }{{low, low}, {high, high}, {low, high}} {
-		if _, err := r.store.txn(r.ctx(), "fence", nil, []clientv3.Op{r.store.bumpFence(r.ws, testDID, c.rev)}); err != nil {
-			t.Fatal(err)
-		}
-		_, sn, err := r.store.lookRecord(r.ctx(), r.ws, recordURI{testDID, recordKey("o")}, nil)
-		if err != nil || sn.deleted != c.want || sn.fence <= before {
-			t.Errorf("after %s: %q at revision %d, it was at %d; %v", c.rev, sn.deleted, sn.fence, before, err)
-		}
-		before = sn.fence
 	}
 }

@@ -24,9 +24,26 @@ func (s *Store) bumpFence(ws, did, rev string) clientv3.Op {
 	return clientv3.OpTxn([]clientv3.Cmp{absent(key)}, put, again)
 }
 
-// absent and at are the compares of our transactions.
+// creation is what an ingest compares that makes an object of a record, which it has
+// read at rev: that no view of it was deleted since. A deletion whose value is rev or
+// less was of another record, or before the record was created again. Only a deletion
+// that retains the record says nothing by its value; it leaves the record detached.
+func (s *Store) creation(ws string, uri recordURI, sn snapshot, rev string) []clientv3.Cmp {
+	key := s.keys.fence(ws, uri.did)
+	fence := at(key, sn.fence)
+	if sn.deleted != "" && sn.deleted <= rev {
+		fence = clientv3.Compare(clientv3.Value(key), "<", rev+"\x00")
+	}
+	return []clientv3.Cmp{fence, absent(s.keys.detached(s.resource.Resource, ws, uri.did, uri.RKey))}
+}
+
+// absent, present and at are the compares of our transactions.
 func absent(key string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(key), "=", 0)
+}
+
+func present(key string) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(key), ">", 0)
 }
 
 func at(key string, modRevision int64) clientv3.Cmp {

@@ -45,8 +45,9 @@ func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestO
 	ctx, span := m.recordSpan(ctx, "ingest", key)
 	defer func() { span.End(kindOf(err)) }()
 	uri := recordURI{m.Repo.DID(), key}
+	var proved *proof
 	for i, moved := 0, 0; moved < attempts; i++ {
-		err := s.ingestOnce(ctx, m, uri, o)
+		err := s.ingestOnce(ctx, m, uri, o, &proved)
 		switch {
 		case err == nil, errors.Is(err, errInFlight):
 			return nil
@@ -64,7 +65,7 @@ func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestO
 	return fmt.Errorf("ingest of %s: %w", uri, ErrBusy)
 }
 
-func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o ingestOptions) error {
+func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o ingestOptions, proved **proof) error {
 	if m.Access == AccessNone {
 		return s.settleUnasked(ctx, m, uri, o)
 	}
@@ -85,11 +86,17 @@ func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o inges
 		s.hub.step("ingest.before-write")
 		return s.bringUp(ctx, m, ref, uri, sn, rec, o.reach, o)
 	}
+	if p := *proved; p.holds(sn) {
+		sn.head = p.before.head
+		s.hub.step("ingest.before-write")
+		return s.bringUp(ctx, m, ref, uri, sn, p.rec, p.rev, o)
+	}
 	rec, commit, err := m.Repo.ProveRecord(ctx, uri.Key)
 	m.answered(commit.Rev, err)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", uri, err)
 	}
+	*proved = &proof{sn, rec, commit.Rev}
 	if sn.there() && commit.Rev < sn.stamp.Rev { // the view was read before the record was asked for
 		err := fmt.Errorf("%s at rev %s, seen at rev %s: %w", uri, commit.Rev, sn.stamp.Rev, ErrWentBack)
 		m.answered("", err)
@@ -147,6 +154,7 @@ func (s *Store) bringUp(ctx context.Context, m *mount, ref objectRef, uri record
 	case rec == nil:
 		return s.deletedElsewhere(ctx, ref, sn, rev, g)
 	case !sn.there():
+		g.makes = s.creation(ref.workspace, uri, sn, rev)
 		return s.appeared(ctx, m, ref, uri, sn, rec, rev, g)
 	case sn.stamp.orphaned():
 		m.deferKey(uri.Key) // re-created elsewhere: served once the old object is gone

@@ -59,13 +59,13 @@ func (r *rebuilder) one(ctx context.Context, key atproto.Key) error {
 	return err
 }
 
-// fenceBefore demands that the fence was last bumped before the export.
+// fenceBefore demands that no view was deleted at a later rev than the export's.
 func (r *rebuilder) fenceBefore() clientv3.Cmp {
 	key := r.keys.fence(r.m.Workspace, r.m.Repo.DID())
 	if !r.fence {
 		return absent(key)
 	}
-	return clientv3.Compare(clientv3.Value(key), "<", r.rev)
+	return clientv3.Compare(clientv3.Value(key), "<", r.rev+"\x00")
 }
 
 // horizonReached demands that the export is not older than the horizon: a record

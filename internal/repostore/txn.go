@@ -41,11 +41,13 @@ type guard struct {
 	// intent is the open intent that this transaction settles; nil: there must be
 	// none (I2). joined, where set, is what it becomes instead: see join.go.
 	intent, joined *intent
-	// did, where set, is the repository whose horizon is compared, and, where fenced,
-	// its fence: both as they were read before the record (I5, I7).
-	did            string
-	fenced         bool
-	fence, horizon int64
+	// did, where set, is the repository whose horizon is compared, as it was read
+	// before the record (I7).
+	did     string
+	horizon int64
+	// makes are the compares of an ingest that makes an object of a record that it
+	// found (I5).
+	makes []clientv3.Cmp
 	// tombstones, where not 0, is the revision since which no intent of this object
 	// may have been dropped: a put of that intent would not be recognized.
 	tombstones int64
@@ -75,17 +77,15 @@ func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []cli
 		dropped := s.keys.tombstones(ref)
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(dropped), "<", g.tombstones+1).WithRange(clientv3.GetPrefixRangeEnd(dropped)))
 	}
-	if g.fenced {
-		cmps = append(cmps, at(s.keys.fence(ref.workspace, g.did), g.fence))
-	}
+	cmps = append(cmps, g.makes...)
 	if g.did != "" {
 		cmps = append(cmps, at(s.keys.horizon(ref.workspace, g.did), g.horizon))
 	}
 	return cmps, ops, nil
 }
 
-// errMoved says that a transaction's compares did not hold: the view, the intent
-// or the fence moved, and the caller must look again.
+// errMoved says that a transaction's compares did not hold: the view, the intent,
+// the fence or the horizon moved, and the caller must look again.
 var errMoved = errors.New("the view moved")
 
 // putView writes obj with its stamp over exactly v (v.revision 0: creates it) and
