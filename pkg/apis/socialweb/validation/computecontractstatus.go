@@ -33,7 +33,9 @@ func ValidateComputeContractStatusUpdate(c, old *socialweb.ComputeContract) fiel
 	if bad := validateEnum(s.Phase, computePhases, path.Child("phase")); bad != nil {
 		return append(errs, bad...)
 	}
-	errs = append(errs, validatePhaseOrder(s, &old.Status, path)...)
+	if bad := validatePhaseOrder(s, &old.Status, path); bad != nil {
+		return append(errs, bad...) // the times would be reported for the same reason
+	}
 	return append(errs, validatePhaseTimes(s, &old.Status, path)...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
@@ -17,6 +18,10 @@ func goodStatus() socialweb.InfraStatus {
 		Contracts: []socialweb.ContractStatus{
 			{Name: "front", Phase: socialweb.ContractPhaseDeployed, Winner: bob, Receipt: "at://" + bob + "/com.example.receipt/1", Message: "up"},
 			{Name: "gone", Phase: socialweb.ContractPhaseReleasing},
+		},
+		Requests: []socialweb.ContractRequest{
+			{Contract: "front", ComputeContract: "infra-web-front", UID: "8f4e", Superseded: true},
+			{Contract: "back", ComputeContract: "infra-web-back"},
 		},
 		Conditions: []metav1.Condition{{
 			Type: socialweb.ConditionSyncConflict, Status: metav1.ConditionTrue, Reason: socialweb.ReasonRecordWon, LastTransitionTime: *at(0),
@@ -56,6 +61,13 @@ func TestValidateInfraStatusUpdate(t *testing.T) {
 				s.Contracts = append(s.Contracts, socialweb.ContractStatus{Name: c.Name, Phase: socialweb.ContractPhaseDeployed, Winner: "did:web:" + long(2000), Message: long(1024)})
 			}
 		}, field.ErrorTypeInvalid, "status.contracts"},
+		{"request without a contract", func(s *status) { s.Requests[1].Contract = "" }, field.ErrorTypeRequired, "status.requests[1].contract"},
+		{"request of no contract's name", func(s *status) { s.Requests[1].Contract = "A" }, field.ErrorTypeInvalid, "status.requests[1].contract"},
+		{"request twice", func(s *status) { s.Requests[1].Contract = "front" }, field.ErrorTypeDuplicate, "status.requests[1].contract"},
+		{"request without a name", func(s *status) { s.Requests[0].ComputeContract = "" }, field.ErrorTypeRequired, "status.requests[0].computeContract"},
+		{"request of a name that is none", func(s *status) { s.Requests[0].ComputeContract = "a_b" }, field.ErrorTypeInvalid, "status.requests[0].computeContract"},
+		{"request's uid too long", func(s *status) { s.Requests[0].UID = types.UID(long(129)) }, field.ErrorTypeTooLong, "status.requests[0].uid"},
+		{"too many requests", func(s *status) { s.Requests = make([]socialweb.ContractRequest, 257) }, field.ErrorTypeTooMany, "status.requests"},
 		{"condition without a reason", func(s *status) { s.Conditions[0].Reason = "" }, field.ErrorTypeRequired, "status.conditions[0].reason"},
 		{"condition twice", func(s *status) { s.Conditions = append(s.Conditions, s.Conditions[0]) }, field.ErrorTypeDuplicate, "status.conditions[1]"},
 		{"too many conditions", func(s *status) { s.Conditions = make([]metav1.Condition, 33) }, field.ErrorTypeTooMany, "status.conditions"},
