@@ -16,7 +16,7 @@
 //   - create.go, follow.go, update.go, delete.go, public.go, outrun.go: the write path
 //   - join.go, dropped.go, merge.go: private writes beside one whose outcome is
 //     unknown
-//   - ingest.go, told.go, settle.go: bringing a view up to its record
+//   - ingest.go, told.go, proof.go, settle.go: bringing a view up to its record
 //   - mount.go, barrier.go, resync.go: a repository and how far it is ingested
 //   - read.go: the read path
 //   - publisher.go: observed status on its way to the record
@@ -33,7 +33,7 @@
 //	I3  A writer knows its success by its nonce, never by a CID.
 //	I4  An intent is settled by whoever reads the intent first and the record
 //	    after.
-//	I5  An ingest writes only if nothing of this repository was deleted since it
+//	I5  An ingest makes an object only if no view of its record was deleted since it
 //	    read the record (the fence).
 //	I6  A view's rev never goes back.
 //	I7  A consistent read returns nothing older than the repository was when the

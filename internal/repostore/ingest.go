@@ -62,7 +62,7 @@ func (s *Store) ingest(ctx context.Context, m *mount, key atproto.Key, o ingestO
 			return err
 		}
 	}
-	return fmt.Errorf("ingest of %s: %w", uri, ErrBusy)
+	return fmt.Errorf("ingest of %s: something changed at each of %d tries: %w", uri, attempts, ErrBusy)
 }
 
 func (s *Store) ingestOnce(ctx context.Context, m *mount, uri recordURI, o ingestOptions, proved **proof) error {

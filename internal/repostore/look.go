@@ -104,7 +104,7 @@ func (s *Store) readSnapshot(ctx context.Context, ref objectRef, resp *clientv3.
 	return sn, nil
 }
 
-// guardFor is the guard of an ingest that was decided on sn (I2, I5).
+// guardFor is the guard of an ingest that was decided on sn (I2, I7).
 func (sn snapshot) guardFor(uri recordURI) guard {
 	return guard{did: uri.did, horizon: sn.horizonRevision, tombstones: sn.head}
 }

@@ -46,7 +46,7 @@ func tellings(e events.Event) map[atproto.Key]*told {
 //     view stayed as it is, because the record changed back: the horizon (I7).
 //
 // What comes between here and the write fails its compares: of the view, the
-// intent, the tombstones, the fence and the horizon.
+// intent, the tombstones and the horizon.
 func (sn snapshot) believe(m *mount, uri recordURI, o ingestOptions) *atproto.Record {
 	switch {
 	case o.told == nil,
