@@ -41,6 +41,7 @@ var cases = []struct {
 	{"explain", testExplain},
 	{"validation", testValidation},
 	{"foreign edits", testForeignEdits},
+	{"plugin", testPlugin},
 }
 
 // servers are what the cases run on, by name. With the build tag e2e it is a real
