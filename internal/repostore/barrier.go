@@ -63,7 +63,7 @@ func (h *Hub) staleOr(ctx context.Context, m *mount, err error) error {
 // unused tells that no object of the workspace has a record of this repository,
 // and that none appears by itself.
 func (m *mount) unused(ctx context.Context) (bool, error) {
-	if m.Default {
+	if m.Default || m.collects() {
 		return false, nil
 	}
 	found, err := m.hub.hasObjects(ctx, m.Workspace, m.Repo.DID())

@@ -25,10 +25,14 @@ const closingTerm = time.Hour
 // AtprotoRepo. What was begun before is there, or is told by Writing. It is called
 // again and again until the AtprotoRepo is gone.
 func (h *Hub) CloseRepo(ctx context.Context, workspace, name string, uid types.UID) error {
+	return h.closeKey(ctx, workspace, name, uid)
+}
+
+func (h *Hub) closeKey(ctx context.Context, workspace, name string, uid types.UID) error {
 	key := h.keys.closing(workspace, name, uid)
 	resp, err := h.etcd.Get(ctx, key)
 	if err != nil {
-		return fmt.Errorf("close AtprotoRepo %q: %w", name, err)
+		return fmt.Errorf("close %q: %w", name, err)
 	}
 	if len(resp.Kvs) == 1 {
 		left, err := h.etcd.TimeToLive(ctx, clientv3.LeaseID(resp.Kvs[0].Lease))
@@ -38,10 +42,10 @@ func (h *Hub) CloseRepo(ctx context.Context, workspace, name string, uid types.U
 	}
 	lease, err := h.etcd.Grant(ctx, int64(closingTerm/time.Second))
 	if err != nil {
-		return fmt.Errorf("close AtprotoRepo %q: %w", name, err)
+		return fmt.Errorf("close %q: %w", name, err)
 	}
 	if _, err := h.etcd.Put(ctx, key, string(uid), clientv3.WithLease(lease.ID)); err != nil {
-		return fmt.Errorf("close AtprotoRepo %q: %w", name, err)
+		return fmt.Errorf("close %q: %w", name, err)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Obje
 		return err
 	}
 	if !follow {
-		s.mapper.FirstSight(obj, Sight{Now: s.hub.clock.Now()})
+		s.mapper.FirstSight(obj, s.sight(nil, nil))
 	}
 	for i := range attempts {
 		sn, err := s.look(ctx, ref)
@@ -173,7 +173,8 @@ func writable(m *mount) error {
 	if m.Access == AccessReadWrite {
 		return nil
 	}
-	return fmt.Errorf("%w: the access granted to AtprotoRepo %q is %s; see its spec.access and its condition Authorized", ErrAccess, m.Name, m.Access)
+	return fmt.Errorf("%w: the access granted to AtprotoRepo %q is %s: to write its records, set its spec.access to ReadWrite and name credentials in spec.credentialsRef; its condition Authorized says what is missing",
+		ErrAccess, m.Name, m.Access)
 }
 
 func notMounted(uri recordURI) error {

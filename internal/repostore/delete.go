@@ -61,6 +61,13 @@ func (s *Store) deleteOnce(ctx context.Context, ref objectRef, out runtime.Objec
 	case s.mapper.Binding(sn.obj).Retain:
 		uri, _ := parseURI(sn.stamp.URI)
 		return s.deletePrivate(ctx, ref, sn, out, s.detachOp(ref.workspace, uri))
+	}
+	alone, err := s.viewAlone(ctx, ref, sn.stamp.URI)
+	switch {
+	case err != nil:
+		return finished, err
+	case alone:
+		return s.deletePrivate(ctx, ref, sn, out)
 	default:
 		return s.deleteRecord(ctx, ref, sn, pre, out)
 	}

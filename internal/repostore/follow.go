@@ -37,7 +37,7 @@ func (s *Store) follow(ctx context.Context, ref objectRef, v view, m *mount, uri
 		return finished, err
 	}
 	if !v.there() && st.Invalid == "" {
-		s.mapper.FirstSight(obj, Sight{Record: rec.Value, Now: s.hub.clock.Now()})
+		s.mapper.FirstSight(obj, s.sight(rec.Value, nil))
 	}
 	g := sn.guardFor(uri)
 	g.binds = m

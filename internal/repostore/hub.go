@@ -88,8 +88,10 @@ type Hub struct {
 	defaults map[string]map[string]bool
 	// expected are the AtprotoRepos that can't be mounted yet: see ExpectRepo.
 	expected map[string]map[string]ExpectedRepo
-	base     context.Context // of the mounts' goroutines; set by Run
-	wg       sync.WaitGroup
+	// collections are what SetCollection has set, for repositories mounted or not.
+	collections map[collectionPlace]Collection
+	base        context.Context // of the mounts' goroutines; set by Run
+	wg          sync.WaitGroup
 }
 
 // NewHub returns a hub that serves nothing yet.
@@ -169,6 +171,7 @@ func (h *Hub) Run(ctx context.Context) error {
 
 	defer metrics.AddSource(h.observe)()
 	h.wg.Go(func() { h.sweeping(ctx) })
+	h.wg.Go(func() { h.followIdentities(ctx) })
 	h.wg.Go(func() { h.whileElected(ctx, "publisher", h.publishing) })
 	if h.lookRate > 0 {
 		h.wg.Go(func() { h.whileElected(ctx, "looker", h.looking) })

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +20,21 @@ import (
 type identity struct {
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid"`
+	// Owner is the uid of the object's controller: a collection's child is its child
+	// again after a loss of the views.
+	Owner types.UID `json:"owner,omitempty"`
+	// Seen is when the record was first served: what follows from that time once does
+	// not follow anew from the time of a rebuild.
+	Seen time.Time `json:"seen,omitzero"`
+}
+
+// firstSeen is when a record was first seen that is seen now. Zero: it was before
+// identities told.
+func (id *identity) firstSeen(now time.Time) time.Time {
+	if id == nil {
+		return now
+	}
+	return id.Seen
 }
 
 func decodeIdentity(value []byte) (*identity, error) {
@@ -31,7 +47,8 @@ func decodeIdentity(value []byte) (*identity, error) {
 
 // identityOps keeps the identity in step with the view's stamp, in the very
 // transaction that writes the view.
-func (s *Store) identityOps(ref objectRef, before, after stamp, obj runtime.Object) []clientv3.Op {
+// was, where not nil, is what it is already: the views were lost.
+func (s *Store) identityOps(ref objectRef, before, after stamp, obj runtime.Object, was *identity) []clientv3.Op {
 	if before.URI == after.URI {
 		return nil
 	}
@@ -40,15 +57,21 @@ func (s *Store) identityOps(ref objectRef, before, after stamp, obj runtime.Obje
 		ops = append(ops, clientv3.OpDelete(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)))
 	}
 	if uri, ok := parseURI(after.URI); ok {
-		ops = append(ops, s.identifyOp(ref, uri, obj),
+		ops = append(ops, s.identifyOp(ref, uri, obj, was),
 			s.attachOp(ref.workspace, uri)) // a record that is bound is not detached, whoever finishes the binding
 	}
 	return ops
 }
 
 // identifyOp writes which object a record is.
-func (s *Store) identifyOp(ref objectRef, uri recordURI, obj runtime.Object) clientv3.Op {
-	id := identity{Name: ref.name}
+func (s *Store) identifyOp(ref objectRef, uri recordURI, obj runtime.Object, was *identity) clientv3.Op {
+	id := identity{Name: ref.name, Owner: controllerUID(obj), Seen: s.hub.clock.Now().UTC().Truncate(time.Second)}
+	if was != nil {
+		id.Seen = was.Seen
+		if id.Owner == "" {
+			id.Owner = was.Owner
+		}
+	}
 	if m, err := meta.Accessor(obj); err == nil {
 		id.UID = m.GetUID()
 	}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
@@ -132,7 +131,7 @@ func (s *Store) ingestElsewhere(ctx context.Context, m *mount, uri recordURI, re
 	if err != nil {
 		return err
 	}
-	if !detached && m.Default {
+	if !detached && m.appear(uri.Collection) {
 		m.conflict(uri.Key, uri.String(), ref.name)
 	}
 	return nil
@@ -210,66 +209,6 @@ func (s *Store) deletedElsewhere(ctx context.Context, ref objectRef, sn snapshot
 		return err
 	}
 	return s.putView(ctx, ref, sn.view, sn.obj, st, g, nil)
-}
-
-// appeared: a record that no object shows.
-func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recordURI, sn snapshot, rec *atproto.Record, rev string, g guard) error {
-	if sn.identity == nil && !m.Default {
-		return nil // another repository's records appear by a binding alone
-	}
-	detached, err := s.isDetached(ctx, ref.workspace, uri)
-	if err != nil || detached {
-		return err
-	}
-	if sn.identity == nil {
-		g.binds = m
-	}
-	if found, err := s.applyDropped(ctx, ref, sn, rec.CID, rev, g); found || err != nil {
-		return unlessClosing(err)
-	}
-	obj, st, err := s.fresh(ref, uri, sn.identity, rec, rev)
-	if err != nil {
-		return err
-	}
-	if err := s.putView(ctx, ref, view{}, obj, st, g, nil); err != nil {
-		return unlessClosing(err)
-	}
-	m.undefer(uri.Key, uri.String())
-	return nil
-}
-
-// fresh makes the object of a record that is seen for the first time.
-func (s *Store) fresh(ref objectRef, uri recordURI, id *identity, rec *atproto.Record, rev string) (runtime.Object, stamp, error) {
-	now := s.hub.clock.Now()
-	obj := s.mapper.New()
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, stamp{}, err
-	}
-	accessor.SetName(ref.name)
-	accessor.SetUID(uuid.NewUUID())
-	if id != nil && id.UID != "" {
-		accessor.SetUID(id.UID)
-	}
-	accessor.SetCreationTimestamp(createdAt(rec.Value, now))
-	if s.annotated {
-		s.annotate(accessor, ref.workspace)
-	}
-	s.bumpGeneration(accessor)
-	s.mapper.SetBinding(obj, Binding{RepoName: s.hub.repoName(ref.workspace, uri.did)})
-	if ref.name != uri.RKey {
-		b := s.mapper.Binding(obj)
-		b.URI = uri.String()
-		s.mapper.SetBinding(obj, b)
-	}
-	st := stamp{URI: uri.String()}
-	if err := s.pull(obj, &st, rec, rev); err != nil {
-		return nil, stamp{}, err
-	}
-	if st.Invalid == "" {
-		s.mapper.FirstSight(obj, Sight{Record: rec.Value, Ours: id != nil, Now: now})
-	}
-	return obj, st, nil
 }
 
 // editedElsewhere: the record's declaration becomes the object's; all else of the

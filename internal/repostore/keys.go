@@ -18,7 +18,7 @@ import (
 //	detached/<resource>/<workspace>/<did>/<rkey>     records that were unbound or retained
 //	fences/<workspace>/<did>                         the fence of a repository
 //	horizons/<workspace>/<did>                       its horizon
-//	closing/<workspace>/<name>/<uid>                 AtprotoRepos that are being deleted
+//	closing/<workspace>/<name>/<uid>                 AtprotoRepos and collections that are being deleted
 type keyspace struct{ prefix string }
 
 func newKeyspace(prefix string) keyspace { return keyspace{path.Join("/", prefix)} }

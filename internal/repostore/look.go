@@ -106,5 +106,5 @@ func (s *Store) readSnapshot(ctx context.Context, ref objectRef, resp *clientv3.
 
 // guardFor is the guard of an ingest that was decided on sn (I2, I7).
 func (sn snapshot) guardFor(uri recordURI) guard {
-	return guard{did: uri.did, horizon: sn.horizonRevision, tombstones: sn.head}
+	return guard{did: uri.did, horizon: sn.horizonRevision, tombstones: sn.head, identity: sn.identity}
 }

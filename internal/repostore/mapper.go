@@ -68,6 +68,9 @@ type Sight struct {
 	Ours bool
 	// Now is the time of the sight.
 	Now time.Time
+	// First is when the record was first seen: Now, or long before where its views
+	// were lost. Zero: that is not known.
+	First time.Time
 }
 
 // Direction tells which way the last change of a declaration went.

@@ -22,8 +22,11 @@ type mount struct {
 	hub      *Hub
 	progress *progress
 	heads    flight
-	syncing  turn        // one comparison at a time
-	big      atomic.Bool // comparing takes an export
+	syncing  turn // one comparison at a time
+	// admitting is the turn of a record that appears near the bound of a collection.
+	admitting turn
+	big       atomic.Bool  // comparing takes an export
+	touched   atomic.Int64 // counts what other objects' records got or lost: see members.go
 
 	mu        sync.Mutex // guards what follows
 	cancel    context.CancelFunc
@@ -34,11 +37,12 @@ type mount struct {
 	lagging   time.Time
 	conflicts map[string]string // URI → the name that is taken
 	deferred  map[atproto.Key]bool
+	collected map[string]*collected // by NSID
 }
 
 func newMount(h *Hub, r MountedRepo) *mount {
 	return &mount{
-		MountedRepo: r, hub: h, progress: newProgress(), syncing: newTurn(),
+		MountedRepo: r, hub: h, progress: newProgress(), syncing: newTurn(), admitting: newTurn(),
 		// Long enough for a comparison of a big repository; callers leave earlier by
 		// their own deadlines.
 		heads:     flight{owner: h, workspace: r.Workspace, timeout: time.Minute},
@@ -155,13 +159,23 @@ func (m *mount) catchUp(ctx context.Context) error {
 		}
 		todo = append(todo, task{key: key})
 	}
+	room, err := m.roomFor(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range room {
+		todo = append(todo, task{key: key, wanted: true})
+	}
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, t := range todo {
 		group.Go(func() error {
 			err := m.ingest(ctx, t)
-			if err == nil {
+			switch {
+			case err == nil:
 				m.progress.done(t)
+			case t.wanted:
+				m.wanting(t.key)
 			}
 			return err
 		})
@@ -231,6 +245,9 @@ func (m *mount) undefer(key atproto.Key, uri string) {
 	defer m.mu.Unlock()
 	delete(m.deferred, key)
 	delete(m.conflicts, uri)
+	if c := m.collected[key.Collection]; c != nil {
+		c.beyond.remove(key)
+	}
 }
 
 func (m *mount) deferredKeys() map[atproto.Key]bool {
@@ -258,4 +275,7 @@ func (m *mount) conflict(key atproto.Key, uri, name string) {
 	defer m.mu.Unlock()
 	m.conflicts[uri] = name
 	m.deferred[key] = true
+	if c := m.collected[key.Collection]; c != nil {
+		c.beyond.remove(key) // it wants a name, not room
+	}
 }

@@ -43,6 +43,10 @@ type MountedRepo struct {
 	// StaleReads answers consistent reads from the views, with a warning, while
 	// the PDS can't be reached.
 	StaleReads bool
+	// Withheld: write access was asked for, with credentials, and isn't granted, or
+	// not yet. The deletion of an object then waits for it: else its record would stay
+	// behind.
+	Withheld bool
 	// Closing: the AtprotoRepo is being deleted. What is bound to it is served as
 	// before, and nothing else can be bound.
 	Closing bool
@@ -55,6 +59,7 @@ func (h *Hub) SetRepo(r MountedRepo) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.dropExpectedLocked(r.Workspace, r.Name)
+	m.collected = h.collectedLocked(r.Workspace, r.Name)
 	old := h.mounts[r.Workspace][r.Name]
 	if old != nil {
 		old.stop()

@@ -169,6 +169,8 @@ type task struct {
 	key  atproto.Key
 	rev  string
 	told *told
+	// wanted: it has wanted room in a collection, and is not announced.
+	wanted bool
 }
 
 // tasks are the records that are to be ingested, and whether (why) the whole
@@ -180,7 +182,7 @@ func (p *progress) tasks() (todo []task, g gap) {
 	for _, c := range p.pending {
 		for key, said := range c.open {
 			if t, ok := newest[key]; !ok || t.rev < c.rev {
-				newest[key] = task{key, c.rev, said}
+				newest[key] = task{key: key, rev: c.rev, told: said}
 			}
 		}
 	}

@@ -20,7 +20,7 @@ const rebuildMin = 25
 // detached or dropped; whatever its transactions don't get in is left to ingest,
 // which looks at each. What is left is returned.
 func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atproto.Key]atproto.Record, rev string) ([]atproto.Key, error) {
-	if len(todo) < rebuildMin || !m.Default {
+	if len(todo) < rebuildMin || !m.Default && !m.collects() {
 		return todo, nil
 	}
 	var left []atproto.Key
@@ -33,7 +33,7 @@ func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atprot
 		}
 	}
 	for collection, keys := range byCollection {
-		r := &rebuilder{Store: m.hub.storeFor(collection), m: m, held: held, rev: rev}
+		r := &rebuilder{Store: m.hub.storeFor(collection), m: m, held: held, rev: rev, by: m.collection(collection)}
 		if err := r.all(ctx, keys); err != nil {
 			return nil, err
 		}
@@ -46,6 +46,7 @@ func (m *mount) rebuild(ctx context.Context, todo []atproto.Key, held map[atprot
 type rebuilder struct {
 	*Store
 	m     *mount
+	by    *Collection // by which new ones appear; nil: by none
 	held  map[atproto.Key]atproto.Record
 	rev   string // of the export
 	ids   map[string]*identity
@@ -71,10 +72,32 @@ func (r *rebuilder) all(ctx context.Context, keys []atproto.Key) (err error) {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(rebuildParallel)
-	for _, key := range r.named(keys) {
+	for _, key := range r.named(r.admitted(keys)) {
 		group.Go(func() error { return r.one(ctx, key) })
 	}
 	return group.Wait()
+}
+
+// admitted leaves out what was never seen and has no room for certain: near the
+// bound of a collection one at a time appears, by ingest.
+func (r *rebuilder) admitted(keys []atproto.Key) []atproto.Key {
+	if r.m.Default {
+		return keys
+	}
+	room := 0
+	if r.by != nil {
+		room = r.by.MaxItems - len(r.ids) - roomMargin
+	}
+	return slices.DeleteFunc(keys, func(key atproto.Key) bool {
+		if r.ids[key.RKey] != nil {
+			return false
+		}
+		if room--; room >= 0 {
+			return false
+		}
+		r.leave(key)
+		return true
+	})
 }
 
 // named leaves out the records whose name is another record's too, but for one that

@@ -25,7 +25,11 @@ const rebuildParallel = 32
 func (r *rebuilder) one(ctx context.Context, key atproto.Key) error {
 	rec, id := r.held[key], r.ids[key.RKey]
 	ref, uri := makeRef(r.resourcePrefix, r.m.Workspace, r.nameOf(key)), recordURI{r.m.Repo.DID(), key}
-	obj, st, err := r.fresh(ref, uri, id, &rec, r.rev)
+	var by *child
+	if r.by.adopts(id) {
+		by = &child{of: r.by, in: r.m}
+	}
+	obj, st, err := r.fresh(r.m, ref, uri, id, by, &rec, r.rev)
 	if err != nil {
 		return err
 	}
@@ -48,9 +52,15 @@ func (r *rebuilder) one(ctx context.Context, key atproto.Key) error {
 		r.hub.notClosing(r.m), r.horizonReached(), r.fenceBefore(),
 	}
 	ops := []clientv3.Op{clientv3.OpPut(r.keys.view(ref), value)}
+	if by != nil {
+		cmps = append(cmps, by.compares(r.Store)...)
+	}
+	identity := r.keys.uid(r.resource.Resource, r.m.Workspace, uri.did, uri.RKey)
 	if id == nil {
-		cmps = append(cmps, absent(r.keys.uid(r.resource.Resource, r.m.Workspace, uri.did, uri.RKey)))
-		ops = append(ops, r.identifyOp(ref, uri, obj))
+		cmps = append(cmps, absent(identity))
+		ops = append(ops, r.identifyOp(ref, uri, obj, nil))
+	} else {
+		cmps = append(cmps, present(identity)) // else its view was deleted, alone: see viewalone.go
 	}
 	resp, err := r.txn(ctx, "rebuild", cmps, ops)
 	if err == nil && !resp.Succeeded {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,6 +71,8 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	if err := m.raiseHorizon(ctx, head); err != nil {
 		return err
 	}
+	collections := m.beginComparison()
+	defer func() { m.endComparison(collections, err == nil) }()
 	m.hub.step("compare.before-views")
 	begin := m.hub.clock.Now()
 	before, err := m.hub.revision(ctx)
@@ -89,7 +92,7 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	if err != nil {
 		return err
 	}
-	todo, err := m.different(ctx, stores, shown, held)
+	todo, err := m.different(ctx, stores, shown, held, collections)
 	if err != nil {
 		return err
 	}
@@ -122,8 +125,9 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 
 // different lists the records to be ingested: those whose view shows something
 // else. Of a repository that is not the default, only records that an object has
-// bound count; its others may be many, and each would cost a request.
-func (m *mount) different(ctx context.Context, stores []*Store, shown map[atproto.Key]shownView, held map[atproto.Key]atproto.Record) ([]atproto.Key, error) {
+// bound count, and those for which a collection has room; its others may be many,
+// and each would cost a request.
+func (m *mount) different(ctx context.Context, stores []*Store, shown map[atproto.Key]shownView, held map[atproto.Key]atproto.Record, collections map[string]*collected) ([]atproto.Key, error) {
 	claimed := map[atproto.Key]bool{}
 	if !m.Default {
 		for _, s := range stores {
@@ -139,10 +143,24 @@ func (m *mount) different(ctx context.Context, stores []*Store, shown map[atprot
 		}
 	}
 	var todo []atproto.Key
+	unbound := map[string][]atproto.Key{}
 	for key, rec := range held {
-		if v, ok := shown[key]; ok && v.cid != rec.CID || !ok && !detached[key] && (m.Default || claimed[key]) {
+		v, ok := shown[key]
+		switch {
+		case ok && v.cid == rec.CID, !ok && detached[key]:
+		case ok, m.Default, claimed[key]:
 			todo = append(todo, key)
+		default:
+			unbound[key.Collection] = append(unbound[key.Collection], key)
 		}
+	}
+	for nsid, c := range collections {
+		slices.SortFunc(unbound[nsid], byRKey)
+		keys, err := m.fill(ctx, nsid, c, unbound[nsid])
+		if err != nil {
+			return nil, err
+		}
+		todo = append(todo, keys...)
 	}
 	for key := range detached {
 		if _, ok := held[key]; !ok {

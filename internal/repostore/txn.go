@@ -54,6 +54,10 @@ type guard struct {
 	// binds, where set, is the mount that the object is bound to now: no other object
 	// may have the record or be about to, and the AtprotoRepo must not be closing.
 	binds *mount
+	// child, where set, is the collection whose child the object becomes.
+	child *child
+	// identity of the record as it is already.
+	identity *identity
 }
 
 func (s *Store) compares(ref objectRef, viewRevision int64, g guard) (cmps []clientv3.Cmp, ops []clientv3.Op, err error) {
@@ -112,12 +116,15 @@ func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.
 		cmps = append(cmps, s.hub.notClosing(g.binds), absent(s.keys.uid(s.resource.Resource, ref.workspace, uri.did, uri.RKey)),
 			absent(s.keys.intent(creator)))
 	}
+	if g.child != nil {
+		cmps = append(cmps, g.child.compares(s)...)
+	}
 	if !v.there() {
 		// What was dropped before this object is none of its successors'.
 		ops = append(ops, clientv3.OpDelete(s.keys.tombstones(ref), clientv3.WithPrefix()))
 	}
 	ops = append(ops, clientv3.OpPut(s.keys.view(ref), value))
-	ops = append(ops, s.identityOps(ref, v.stamp, st, obj)...)
+	ops = append(ops, s.identityOps(ref, v.stamp, st, obj, g.identity)...)
 	resp, err := s.txn(ctx, "putView", cmps, append(ops, extra...))
 	if err != nil {
 		return err

@@ -128,6 +128,9 @@ func (u *update) write(ctx context.Context, sn snapshot, obj runtime.Object) (ou
 	if u.annotated {
 		u.annotate(accessor, u.ref.workspace)
 	}
+	if err := u.mayTerminate(ctx, sn, obj); err != nil {
+		return finished, err
+	}
 	u.mapper.SetRecordStatus(obj, u.mapper.RecordStatus(sn.obj)) // the storage's alone
 	was, is := u.mapper.Binding(sn.obj), u.mapper.Binding(obj)
 	same, err := u.sameDeclaration(sn.obj, obj)
