@@ -2,21 +2,27 @@
 package socialweb_test
 
 import (
+	"reflect"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/randfill"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 	"socialweb.computer/infra-apiserver/pkg/registry"
 	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/atprotorepo"
+	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/computecontract"
 	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/deployment"
+	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/infracollection"
 )
 
 var kinds = map[string]registry.Kind{
 	"Infra": deployment.Infra(), "EphemeralInfra": deployment.EphemeralInfra(), "AtprotoRepo": atprotorepo.Kind(false),
+	"InfraCollection": infracollection.InfraCollection(), "EphemeralInfraCollection": infracollection.EphemeralInfraCollection(),
+	"ComputeContract": computecontract.Kind(clock.RealClock{}),
 }
 
 // filled is an object of the kind with something in every field.
@@ -57,7 +63,10 @@ func TestPartsAreCopied(t *testing.T) {
 }
 
 func TestNamesOfKinds(t *testing.T) {
-	for name, short := range map[string]string{"Infra": "inf", "EphemeralInfra": "einf", "AtprotoRepo": "arepo"} {
+	for name, short := range map[string]string{
+		"Infra": "inf", "EphemeralInfra": "einf", "AtprotoRepo": "arepo",
+		"InfraCollection": "infcol", "EphemeralInfraCollection": "einfcol", "ComputeContract": "cc",
+	} {
 		k := kinds[name]
 		if len(k.ShortNames) != 1 || k.ShortNames[0] != short || len(k.Categories) != 1 || k.Categories[0] != "socialweb" {
 			t.Errorf("%s: short names %v, categories %v", name, k.ShortNames, k.Categories)
@@ -74,15 +83,35 @@ func TestNamesOfKinds(t *testing.T) {
 	}
 }
 
-// status.record is the storage's own: a status write can't change it.
+// status.record is the storage's own, and executeGranted the server's: a status write
+// can't change them.
 func TestKeepStatus(t *testing.T) {
-	for _, name := range []string{"Infra", "EphemeralInfra"} {
+	for name, field := range map[string]string{
+		"Infra": "Record", "EphemeralInfra": "Record",
+		"AtprotoRepo": "ExecuteGranted", "InfraCollection": "ExecuteGranted", "EphemeralInfraCollection": "ExecuteGranted",
+	} {
 		k := kinds[name]
 		client, stored := filled(t, k, 1), filled(t, k, 2)
+		if f := part(t, client, "Status").FieldByName(field); f.Kind() == reflect.Bool {
+			f.SetBool(!part(t, stored, "Status").FieldByName(field).Bool())
+		}
 		want := stored.DeepCopyObject()
 		k.KeepStatus(client, stored)
-		if !equal(t, part(t, client, "Status").FieldByName("Record"), part(t, want, "Status").FieldByName("Record")) {
-			t.Errorf("%s: the client's status.record stands", name)
+		if !equal(t, part(t, client, "Status").FieldByName(field), part(t, want, "Status").FieldByName(field)) {
+			t.Errorf("%s: the client's %s stands", name, field)
+		}
+	}
+}
+
+// Who ends a contract, and who a collection's children, comes after the creation: the
+// finalizer is there before.
+func TestFinalizersFromTheCreation(t *testing.T) {
+	for name, want := range map[string]string{
+		"AtprotoRepo": socialweb.FinalizerInUse, "ComputeContract": socialweb.FinalizerRelease,
+		"InfraCollection": socialweb.FinalizerChildren, "EphemeralInfraCollection": socialweb.FinalizerChildren,
+	} {
+		if got := kinds[name].Finalizers; len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %v, want %s", name, got, want)
 		}
 	}
 }

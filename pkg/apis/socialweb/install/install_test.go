@@ -12,6 +12,8 @@ import (
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
+var kinds = []string{"Infra", "EphemeralInfra", "InfraCollection", "EphemeralInfraCollection", "AtprotoRepo", "ComputeContract"}
+
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	Install(s)
@@ -20,10 +22,10 @@ func newScheme() *runtime.Scheme {
 
 func TestEveryKindHasBothVersions(t *testing.T) {
 	s := newScheme()
-	for _, kind := range []string{"Infra", "InfraList", "EphemeralInfra", "EphemeralInfraList", "AtprotoRepo", "AtprotoRepoList"} {
+	for _, kind := range kinds {
 		for _, gv := range []schema.GroupVersion{socialweb.SchemeGroupVersion, v1alpha1.SchemeGroupVersion} {
-			if !s.Recognizes(gv.WithKind(kind)) {
-				t.Errorf("%s isn't in the scheme", gv.WithKind(kind))
+			if !s.Recognizes(gv.WithKind(kind)) || !s.Recognizes(gv.WithKind(kind+"List")) {
+				t.Errorf("%s isn't in the scheme, with its list", gv.WithKind(kind))
 			}
 		}
 	}
@@ -34,7 +36,7 @@ func TestEveryKindHasBothVersions(t *testing.T) {
 
 func TestOnlyTheNameSelects(t *testing.T) {
 	s := newScheme()
-	for _, kind := range []string{"Infra", "EphemeralInfra", "AtprotoRepo"} {
+	for _, kind := range kinds {
 		gvk := v1alpha1.SchemeGroupVersion.WithKind(kind)
 		if _, _, err := s.ConvertFieldLabel(gvk, "metadata.name", "a"); err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -52,9 +54,12 @@ func TestOnlyTheNameSelects(t *testing.T) {
 // conversion is a generated one.
 func TestVersionsHaveTheSameFields(t *testing.T) {
 	pairs := map[reflect.Type]reflect.Type{
-		reflect.TypeFor[socialweb.Infra]():          reflect.TypeFor[v1alpha1.Infra](),
-		reflect.TypeFor[socialweb.EphemeralInfra](): reflect.TypeFor[v1alpha1.EphemeralInfra](),
-		reflect.TypeFor[socialweb.AtprotoRepo]():    reflect.TypeFor[v1alpha1.AtprotoRepo](),
+		reflect.TypeFor[socialweb.Infra]():                    reflect.TypeFor[v1alpha1.Infra](),
+		reflect.TypeFor[socialweb.EphemeralInfra]():           reflect.TypeFor[v1alpha1.EphemeralInfra](),
+		reflect.TypeFor[socialweb.AtprotoRepo]():              reflect.TypeFor[v1alpha1.AtprotoRepo](),
+		reflect.TypeFor[socialweb.ComputeContract]():          reflect.TypeFor[v1alpha1.ComputeContract](),
+		reflect.TypeFor[socialweb.InfraCollection]():          reflect.TypeFor[v1alpha1.InfraCollection](),
+		reflect.TypeFor[socialweb.EphemeralInfraCollection](): reflect.TypeFor[v1alpha1.EphemeralInfraCollection](),
 	}
 	for internal, versioned := range pairs {
 		sameFields(t, internal, versioned)

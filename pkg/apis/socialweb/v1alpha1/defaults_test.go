@@ -52,6 +52,9 @@ func TestDefaults(t *testing.T) {
 			&InfraList{Items: []Infra{{Spec: InfraSpec{Contracts: []Contract{{Name: "a"}}}}}},
 			&InfraList{Items: []Infra{{Spec: InfraSpec{Contracts: []Contract{{Name: "a", State: ContractStaged}}}}}},
 		},
+		{"collection", &InfraCollection{}, &InfraCollection{Spec: InfraCollectionSpec{MaxItems: int32p(1000)}}},
+		{"its bound stays", &EphemeralInfraCollection{Spec: InfraCollectionSpec{MaxItems: int32p(1)}}, &EphemeralInfraCollection{Spec: InfraCollectionSpec{MaxItems: int32p(1)}}},
+		{"compute contract", &ComputeContract{}, &ComputeContract{}},
 		{
 			"repository",
 			&AtprotoRepo{},
