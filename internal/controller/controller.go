@@ -1,0 +1,101 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// DefaultWorkers is how many objects are reconciled at once.
+const DefaultWorkers = 8
+
+// Config of a Controller.
+type Config struct {
+	// Server of the deployments, repositories and collections.
+	Server *rest.Config
+	// Contracts is the server of the ComputeContracts; nil: the same.
+	Contracts *rest.Config
+	// Workspaces says that the servers have a door /clusters/<workspace> for each
+	// workspace, and that all are to be kept.
+	Workspaces bool
+	// Workers; 0: DefaultWorkers.
+	Workers int
+	// Recorder takes Events; nil: changes are logged only.
+	Recorder events.EventRecorder
+	// Clock of deadlines; nil: the real one.
+	Clock clock.WithTicker
+}
+
+// Controller keeps the deployments of a server.
+type Controller struct {
+	informers  *informers
+	reconciler *reconciler
+	queue      *queue
+	workers    int
+	ready      atomic.Bool
+}
+
+// New makes a Controller. Nothing is asked of the server yet.
+func New(c Config) (*Controller, error) {
+	if c.Server == nil {
+		return nil, errors.New("controller: no server")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Workers == 0 {
+		c.Workers = DefaultWorkers
+	}
+	deployments, err := newClients(c.Server, c.Workspaces)
+	if err != nil {
+		return nil, err
+	}
+	contracts := deployments
+	if c.Contracts != nil {
+		if contracts, err = newClients(c.Contracts, c.Workspaces); err != nil {
+			return nil, err
+		}
+	}
+	seen, err := newInformers(deployments, contracts)
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{
+		informers: seen,
+		queue:     newQueue(c.Clock),
+		workers:   c.Workers,
+		reconciler: &reconciler{
+			api: &calls{deployments, contracts}, cache: seen, clock: c.Clock, tell: newTeller(c.Recorder),
+		},
+	}, nil
+}
+
+// Ready tells whether everything was seen once, so that it is at work.
+func (c *Controller) Ready() bool { return c.ready.Load() }
+
+// Run keeps the deployments until ctx ends, and returns when all has ended. It can
+// be called once.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("infra-controller"))
+	if err := (wake{c.informers, c.queue.Add}).register(); err != nil {
+		return err
+	}
+	informing, stop := context.WithCancel(ctx)
+	wait := c.informers.run(informing)
+	defer wait()
+	defer stop()
+	defer c.queue.ShutDown()
+	if !c.informers.synced(ctx) {
+		return nil // it was ended before
+	}
+	c.ready.Store(true)
+	defer c.ready.Store(false)
+	klog.FromContext(ctx).V(1).Info("At work", "workers", c.workers)
+	c.queue.run(ctx, c.workers, c.reconciler.reconcile)
+	return nil
+}

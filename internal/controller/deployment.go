@@ -1,0 +1,84 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
+)
+
+// reconcileDeployment takes the next step of a deployment: it looks, decides, writes
+// the status that follows, and acts. It returns when to look again; zero: when
+// something happens.
+func (r *reconciler) reconcileDeployment(ctx context.Context, k Key) (time.Time, error) {
+	d := r.cache.Deployment(k)
+	if d == nil {
+		return time.Time{}, nil // its ComputeContracts see to themselves
+	}
+	o, err := r.observe(ctx, k, d)
+	if err != nil {
+		return time.Time{}, err
+	}
+	decision := lifecycle.Decide(o)
+	d, err = r.confirm(ctx, k, d, &decision)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for i := range decision.Actions {
+		if err := r.act(ctx, k, d, &decision.Actions[i]); err != nil {
+			return time.Time{}, fmt.Errorf("%s %s: %w", decision.Actions[i].Do, decision.Actions[i].Name, err)
+		}
+	}
+	return decision.At, nil
+}
+
+// confirm writes the status that was decided. Where that changes nothing, it is
+// written only if an action depends on the deployment's being as it was read.
+func (r *reconciler) confirm(ctx context.Context, k Key, d *lifecycle.Deployment, decision *lifecycle.Decision) (*lifecycle.Deployment, error) {
+	next := *d
+	switch {
+	case decision.Changed:
+		next.Status = decision.Status
+	case !slices.ContainsFunc(decision.Actions, func(a lifecycle.Action) bool { return a.Confirm }):
+		return d, nil
+	}
+	written, err := r.api.UpdateStatus(ctx, &next)
+	if err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
+	if decision.Changed {
+		r.tell(ctx, k, d, written)
+	}
+	return written, nil
+}
+
+// act carries out one action.
+func (r *reconciler) act(ctx context.Context, k Key, d *lifecycle.Deployment, a *lifecycle.Action) error {
+	switch a.Do {
+	case lifecycle.Create:
+		return r.api.Create(ctx, d, a)
+	case lifecycle.Release:
+		return ignoreGone(r.api.Release(ctx, k.Workspace, a.Name, a.UID))
+	case lifecycle.Delete:
+		return ignoreGone(r.api.Delete(ctx, k.Workspace, a.Name, a.UID))
+	case lifecycle.Forget:
+		return ignoreGone(r.api.Free(ctx, a.Seen))
+	case lifecycle.LetGo:
+		return ignoreGone(r.api.LetGo(ctx, d))
+	case lifecycle.End:
+		return ignoreGone(r.api.End(ctx, d))
+	}
+	return fmt.Errorf("unknown action %q", a.Do)
+}
+
+// ignoreGone is for what is done once its object isn't there any more.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

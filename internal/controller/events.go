@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// actionReconcile is what the controller was doing when an event came about.
+const actionReconcile = "Reconcile"
+
+// teller tells what a status write has changed.
+type teller func(ctx context.Context, k Key, was, is *lifecycle.Deployment)
+
+// newTeller writes each change of a phase to the log, and to Events where there is
+// somebody to take them.
+func newTeller(recorder events.EventRecorder) teller {
+	return func(ctx context.Context, k Key, was, is *lifecycle.Deployment) {
+		log := klog.FromContext(ctx).WithValues("kind", k.Kind, "object", klog.KObj(k), "record", recordURI(is))
+		for _, c := range phaseChanges(was, is) {
+			log.Info("Phase changed", "contract", c.contract, "from", c.from, "to", c.to)
+			if recorder == nil {
+				continue
+			}
+			kind := corev1.EventTypeNormal
+			if c.to == string(v1alpha1.ContractPhaseFailed) || c.to == string(v1alpha1.PhaseDegraded) {
+				kind = corev1.EventTypeWarning
+			}
+			recorder.Eventf(regarding(is), nil, kind, c.to, actionReconcile, "%s", c.note(recordURI(is)))
+		}
+	}
+}
+
+// phaseChange of a deployment, or of one of its contracts.
+type phaseChange struct{ contract, from, to, message string }
+
+// note says it in a sentence.
+func (c phaseChange) note(uri string) string {
+	out := "deployment"
+	if c.contract != "" {
+		out = "contract " + c.contract
+	}
+	out += " is " + c.to
+	if c.from != "" {
+		out += ", was " + c.from
+	}
+	if c.message != "" {
+		out += ": " + c.message
+	}
+	if uri != "" {
+		out += " (" + uri + ")"
+	}
+	return out
+}
+
+func phaseChanges(was, is *lifecycle.Deployment) []phaseChange {
+	var out []phaseChange
+	before := map[string]v1alpha1.ContractPhase{}
+	for _, c := range was.Status.Contracts {
+		before[c.Name] = c.Phase
+	}
+	for _, c := range is.Status.Contracts {
+		if before[c.Name] != c.Phase {
+			out = append(out, phaseChange{c.Name, string(before[c.Name]), string(c.Phase), c.Message})
+		}
+	}
+	if was.Status.Phase != is.Status.Phase {
+		out = append(out, phaseChange{"", string(was.Status.Phase), string(is.Status.Phase), string(is.Status.EndReason)})
+	}
+	return out
+}
+
+// recordURI of a deployment; "": it isn't bound.
+func recordURI(d *lifecycle.Deployment) string {
+	if d.Status.Record == nil {
+		return ""
+	}
+	return d.Status.Record.URI
+}
+
+// regarding is the object that an event is about.
+func regarding(d *lifecycle.Deployment) runtime.Object {
+	if d.Kind == lifecycle.KindEphemeralInfra {
+		return d.EphemeralInfra()
+	}
+	return d.Infra()
+}

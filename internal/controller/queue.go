@@ -1,0 +1,76 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// firstRetry and lastRetry bound the time until an object that failed is tried
+	// again. An outage then costs little, and its end is noticed soon.
+	firstRetry = 10 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// queue is the objects that wait to be reconciled.
+type queue struct {
+	workqueue.TypedRateLimitingInterface[Key]
+	clock clock.WithTicker
+}
+
+func newQueue(c clock.WithTicker) *queue {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry)
+	return &queue{clock: c, TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+		workqueue.TypedRateLimitingQueueConfig[Key]{Name: "infra_controller", Clock: c})}
+}
+
+// run reconciles with n workers until ctx ends and the last has returned.
+func (q *queue) run(ctx context.Context, n int, reconcile func(context.Context, Key) (time.Time, error)) {
+	var workers sync.WaitGroup
+	for range n {
+		workers.Go(func() {
+			for q.next(ctx, reconcile) {
+			}
+		})
+	}
+	<-ctx.Done()
+	q.ShutDown()
+	workers.Wait()
+}
+
+// next reconciles one object; false: the queue has ended.
+func (q *queue) next(ctx context.Context, reconcile func(context.Context, Key) (time.Time, error)) bool {
+	k, ended := q.Get()
+	if ended {
+		return false
+	}
+	defer q.Done(k)
+	defer utilruntime.HandleCrashWithContext(ctx)
+	log := klog.FromContext(ctx).WithValues("kind", k.Kind, "object", klog.KObj(k))
+	at, err := reconcile(klog.NewContext(ctx, log), k)
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case apierrors.IsConflict(err):
+		// Somebody wrote meanwhile, or the cache is behind: no fault.
+		log.V(4).Info("Will look again", "err", err)
+		q.AddRateLimited(k)
+		return true
+	case err != nil:
+		log.Info("Not reconciled, will try again", "err", err, "failures", q.NumRequeues(k)+1)
+		q.AddRateLimited(k)
+		return true
+	}
+	q.Forget(k)
+	if !at.IsZero() {
+		q.AddAfter(k, max(at.Sub(q.clock.Now()), 0))
+	}
+	return true
+}

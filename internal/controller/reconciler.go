@@ -1,0 +1,25 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// reconciler does the work. It keeps nothing between two calls: what it must
+// remember is in the status of the deployments.
+type reconciler struct {
+	api   API
+	cache Cache
+	clock clock.PassiveClock
+	tell  teller
+}
+
+// reconcile takes the next step of an object.
+func (r *reconciler) reconcile(ctx context.Context, k Key) (time.Time, error) {
+	if k.Kind == kindContract {
+		return r.reconcileContract(ctx, k)
+	}
+	return r.reconcileDeployment(ctx, k)
+}
