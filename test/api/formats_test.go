@@ -86,7 +86,10 @@ func TestVerbsAreServed(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, onEmbedded(t))
 	found := decode[metav1.APIResourceList](t, e.must(t, request{path: groupPath}).body)
-	short := map[string]string{"infras": "inf", "ephemeralinfras": "einf", "atprotorepos": "arepo"}
+	short := map[string]string{
+		"infras": "inf", "ephemeralinfras": "einf", "atprotorepos": "arepo",
+		"infracollections": "infcol", "ephemeralinfracollections": "einfcol", "computecontracts": "cc",
+	}
 	for _, r := range found.APIResources {
 		main, sub, isSub := strings.Cut(r.Name, "/")
 		want := "[create delete deletecollection get list patch update watch]"
@@ -119,7 +122,7 @@ func TestVerbsAreServed(t *testing.T) {
 			}
 		}
 	}
-	if len(found.APIResources) < 6 {
+	if len(found.APIResources) != 2*len(short) {
 		t.Errorf("%d resources", len(found.APIResources))
 	}
 }

@@ -16,6 +16,8 @@ import (
 // resources are the paths of every kind.
 var resources = map[string]string{
 	"Infra": infras, "EphemeralInfra": groupPath + "/ephemeralinfras", "AtprotoRepo": groupPath + "/atprotorepos",
+	"InfraCollection": groupPath + "/infracollections", "EphemeralInfraCollection": groupPath + "/ephemeralinfracollections",
+	"ComputeContract": groupPath + "/computecontracts",
 }
 
 // TestPutWithoutVersionIsRefused: 422, for every kind, as for a custom resource:

@@ -22,7 +22,10 @@ func TestDiscovery(t *testing.T) {
 		}
 	}
 	full := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
-	for name, want := range map[string]struct{ singular, short string }{"infras": {"infra", "inf"}, "ephemeralinfras": {"ephemeralinfra", "einf"}, "atprotorepos": {"atprotorepo", "arepo"}} {
+	for name, want := range map[string]struct{ singular, short string }{
+		"infras": {"infra", "inf"}, "ephemeralinfras": {"ephemeralinfra", "einf"}, "atprotorepos": {"atprotorepo", "arepo"},
+		"infracollections": {"infracollection", "infcol"}, "ephemeralinfracollections": {"ephemeralinfracollection", "einfcol"}, "computecontracts": {"computecontract", "cc"},
+	} {
 		r, status := got[name], got[name+"/status"]
 		slices.Sort(r.Verbs)
 		slices.Sort(status.Verbs)
@@ -42,7 +45,7 @@ func TestDiscovery(t *testing.T) {
 			}
 		}
 	}
-	if len(got) != 6 {
+	if len(got) != 12 {
 		t.Errorf("%d resources: %v", len(got), got)
 	}
 	aggregated := e.do(t, "GET", "/apis", "", "Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")

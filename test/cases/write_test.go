@@ -18,9 +18,12 @@ import (
 func TestPutNeedsAResourceVersion(t *testing.T) {
 	e := start(t)
 	for resource, body := range map[string]string{
-		"infras":          `{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","metadata":{"name":"a"},"spec":{"description":"x"}}`,
-		"ephemeralinfras": `{"apiVersion":"socialweb.computer/v1alpha1","kind":"EphemeralInfra","metadata":{"name":"a"},"spec":{"description":"x"}}`,
-		"atprotorepos":    `{"apiVersion":"socialweb.computer/v1alpha1","kind":"AtprotoRepo","metadata":{"name":"a"},"spec":{"did":"did:plc:ewvi7nxzyoun6zhxrhs64oiz","access":"None"}}`,
+		"infras":                    `{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","metadata":{"name":"a"},"spec":{"description":"x"}}`,
+		"ephemeralinfras":           `{"apiVersion":"socialweb.computer/v1alpha1","kind":"EphemeralInfra","metadata":{"name":"a"},"spec":{"description":"x"}}`,
+		"atprotorepos":              `{"apiVersion":"socialweb.computer/v1alpha1","kind":"AtprotoRepo","metadata":{"name":"a"},"spec":{"did":"did:plc:ewvi7nxzyoun6zhxrhs64oiz","access":"None"}}`,
+		"infracollections":          `{"apiVersion":"socialweb.computer/v1alpha1","kind":"InfraCollection","metadata":{"name":"a"},"spec":{"repoRef":{"name":"none"}}}`,
+		"ephemeralinfracollections": `{"apiVersion":"socialweb.computer/v1alpha1","kind":"EphemeralInfraCollection","metadata":{"name":"a"},"spec":{"repoRef":{"name":"none"}}}`,
+		"computecontracts":          `{"apiVersion":"socialweb.computer/v1alpha1","kind":"ComputeContract","metadata":{"name":"a"}}`,
 	} {
 		at := base + "/" + resource
 		if a := e.do(t, "PUT", at+"/a", body); a.code != 404 {
