@@ -3,12 +3,14 @@ package harness
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	typed "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
@@ -64,17 +66,15 @@ func (f *Fulfiller) Claim(t testing.TB, name string) {
 	f.move(t, name, v1alpha1.ComputeRequesting, v1alpha1.ComputePending)
 }
 
-// Hold says that a bidder holds the contract; it claims it first.
-func (f *Fulfiller) Hold(t testing.TB, name string) *v1alpha1.ComputeContract {
+// Hold says that a bidder holds a contract that it has claimed.
+func (f *Fulfiller) Hold(t testing.TB, name string) {
 	t.Helper()
-	f.Claim(t, name)
-	return f.move(t, name, v1alpha1.ComputeHeld, v1alpha1.ComputeRequesting)
+	f.move(t, name, v1alpha1.ComputeHeld, v1alpha1.ComputeRequesting)
 }
 
-// Release gives a Held contract back once it is asked to: by way of Releasing.
+// Release gives back what it has begun to.
 func (f *Fulfiller) Release(t testing.TB, name string) {
 	t.Helper()
-	f.Releasing(t, name)
 	f.move(t, name, v1alpha1.ComputeReleased, v1alpha1.ComputeReleasing)
 }
 
@@ -105,31 +105,29 @@ func (f *Fulfiller) Await(t testing.TB, name string, ask func(*v1alpha1.ComputeC
 	return Await(t, f.Contracts.Watch, name, ask)
 }
 
-// move to a phase from one of others, for which it waits.
-func (f *Fulfiller) move(t testing.TB, name string, to v1alpha1.ComputeContractPhase, from ...v1alpha1.ComputeContractPhase) *v1alpha1.ComputeContract {
+// move to a phase from another, for which it waits.
+func (f *Fulfiller) move(t testing.TB, name string, to, from v1alpha1.ComputeContractPhase) {
 	t.Helper()
-	return f.write(t, name, func(c *v1alpha1.ComputeContract) error {
-		if !slices.Contains(from, c.Status.Phase) {
-			return fmt.Errorf("%s is %s, not %v", name, c.Status.Phase, from)
+	f.write(t, name, func(c *v1alpha1.ComputeContract) error {
+		if c.Status.Phase != from {
+			return fmt.Errorf("it is %s, not %s", c.Status.Phase, from)
 		}
-		c.Status.Phase = to
-		c.Status.ObservedGeneration = c.Generation
-		if to == v1alpha1.ComputeHeld {
-			c.Status.Winner, c.Status.Receipt = Winner, &v1alpha1.ContractReceipt{URI: Receipt, CID: ReceiptCID}
+		if c.Status.Phase = to; to == v1alpha1.ComputeHeld {
+			hold(c)
 		}
 		return nil
 	})
 }
 
 // write changes a status as soon as it can be, with the resourceVersion that was read.
-func (f *Fulfiller) write(t testing.TB, name string, change func(*v1alpha1.ComputeContract) error) *v1alpha1.ComputeContract {
+func (f *Fulfiller) write(t testing.TB, name string, change func(*v1alpha1.ComputeContract) error) {
 	t.Helper()
 	for {
 		c := f.Await(t, name, func(c *v1alpha1.ComputeContract) error { return change(c.DeepCopy()) })
 		_ = change(c) // it had no objection
-		written, err := f.Contracts.UpdateStatus(t.Context(), c, metav1.UpdateOptions{})
+		_, err := f.Contracts.UpdateStatus(t.Context(), c, metav1.UpdateOptions{})
 		if err == nil {
-			return written
+			return
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsForbidden(err) { // the role may be new
 			t.Fatalf("%s: %v", name, Explain(err))
@@ -137,11 +135,71 @@ func (f *Fulfiller) write(t testing.TB, name string, change func(*v1alpha1.Compu
 	}
 }
 
-// Gone waits until there is no ComputeContract of a name.
-func (f *Fulfiller) Gone(t testing.TB, name string) {
+// Serve fulfils every contract of a deployment by itself, until the test ends: it claims
+// and holds what is Pending, and gives back what is to be released.
+func (f *Fulfiller) Serve(t testing.TB, deployment string) {
 	t.Helper()
-	Eventually(t, func(ctx context.Context) error {
-		_, err := f.Contracts.Get(ctx, name, metav1.GetOptions{})
-		return IsGone(err)
+	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			f.serve(ctx, labels.Set{v1alpha1.LabelName: deployment}.String())
+			select {
+			case <-ctx.Done():
+			case <-time.After(poll):
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		end()
+		<-done
 	})
+}
+
+// serve reads one watch. What could not be written, its next event tells again.
+func (f *Fulfiller) serve(ctx context.Context, selector string) {
+	w, err := f.Contracts.Watch(ctx, metav1.ListOptions{LabelSelector: selector, ResourceVersion: "0"})
+	if err != nil {
+		return
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-w.ResultChan():
+			c, isIt := e.Object.(*v1alpha1.ComputeContract)
+			if !ok || !isIt {
+				return
+			}
+			if e.Type == watch.Deleted || !next(c) {
+				continue
+			}
+			if _, err := f.Contracts.UpdateStatus(ctx, c, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+				return
+			}
+		}
+	}
+}
+
+// next takes a contract one step on, where it is the fulfiller's turn.
+func next(c *v1alpha1.ComputeContract) bool {
+	switch s := &c.Status; {
+	case s.Phase == v1alpha1.ComputePending && !c.Spec.Release:
+		s.Phase = v1alpha1.ComputeRequesting
+	case s.Phase == v1alpha1.ComputeRequesting:
+		hold(c)
+	case s.Phase == v1alpha1.ComputeHeld && c.Spec.Release:
+		s.Phase = v1alpha1.ComputeReleasing
+	case s.Phase == v1alpha1.ComputeReleasing:
+		s.Phase = v1alpha1.ComputeReleased
+	default:
+		return false
+	}
+	return true
+}
+
+func hold(c *v1alpha1.ComputeContract) {
+	c.Status.Phase, c.Status.Winner, c.Status.Receipt = v1alpha1.ComputeHeld, Winner, &v1alpha1.ContractReceipt{URI: Receipt, CID: ReceiptCID}
 }

@@ -40,7 +40,7 @@ func newLane(addr, url string) *Lane {
 	return &Lane{Addr: addr, target: url[strings.LastIndex(url, "/")+1:]}
 }
 
-// Open lets connections through.
+// Open lets connections through, if it doesn't already.
 func (n *Lane) Open(t testing.TB) {
 	t.Helper()
 	if err := n.open(); err != nil {
@@ -51,6 +51,9 @@ func (n *Lane) Open(t testing.TB) {
 func (n *Lane) open() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.l != nil {
+		return nil
+	}
 	l, err := net.Listen("tcp4", n.Addr)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ type network struct{ a, b byte }
 const (
 	etcdHost, etcdPort, etcdPeerPort             = 2, 2379, 2380
 	apiServerHost, apiServerPort                 = 3, 6443
+	controllerLaneHost                           = 5
 	controllerManagerHost, controllerManagerPort = 4, 10257
 	serviceHost, servicePort                     = 10, 8443
 	replicaHost, replicaPort                     = 20, 8443

@@ -9,9 +9,11 @@ type Options struct {
 	Replicas int
 	// Accounts of the PDS beside "alice", whose the default AtprotoRepo is.
 	Accounts []string
-	// APIServerFlags, ControllerManagerFlags and ReplicaFlags follow ours on the
-	// command lines. "{dir}" in them is the plane's directory.
-	APIServerFlags, ControllerManagerFlags, ReplicaFlags []string
+	// Controllers is how many there are of infra-controller, of which one leads.
+	Controllers int
+	// APIServerFlags, ControllerManagerFlags, ReplicaFlags and ControllerFlags follow
+	// ours on the command lines. "{dir}" in them is the plane's directory.
+	APIServerFlags, ControllerManagerFlags, ReplicaFlags, ControllerFlags []string
 	// Files are written to the plane's directory before anything starts: what the
 	// flags name. The key is the path below it.
 	Files map[string]string

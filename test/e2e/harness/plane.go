@@ -27,6 +27,9 @@ type Plane struct {
 	Replicas []*Replica
 	// Balancer is in front of them.
 	Balancer *Balancer
+	// Controllers of the plane, and the way by which all of them reach kube-apiserver.
+	Controllers    []*Controller
+	ControllerLane *Lane
 	// PDS is the reference PDS, and Proxy what the server takes for it.
 	PDS   *testpds.Server
 	Proxy *testproxy.Proxy
@@ -47,7 +50,8 @@ type Plane struct {
 	started    []*Process
 	mu         sync.Mutex // guards started
 	loops      sync.WaitGroup
-	end        context.CancelFunc // of loops
+	running    context.Context //nolint:containedctx // of the loops: it ends with the plane
+	end        context.CancelFunc
 }
 
 // Start starts a plane. What it started before an error has ended when it returns.
@@ -56,6 +60,7 @@ func Start(ctx context.Context, o Options) (_ *Plane, err error) {
 		o.Replicas = 2
 	}
 	p := &Plane{options: o, spawner: newSpawner()}
+	p.running, p.end = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Stop())
@@ -84,6 +89,9 @@ func Start(ctx context.Context, o Options) (_ *Plane, err error) {
 	if err := p.register(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.startControllers(ctx); err != nil {
+		return nil, err
+	}
 	g, gctx = errgroup.WithContext(ctx)
 	if !o.NoControllerManager {
 		g.Go(func() error { return p.startControllerManager(gctx) })
@@ -100,7 +108,11 @@ func (p *Plane) prepare() error {
 	if p.root, err = testkubectl.ModuleRoot(); err != nil {
 		return err
 	}
-	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "infra-apiserver"} {
+	programs := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "infra-apiserver"}
+	if p.options.Controllers > 0 {
+		programs = append(programs, "infra-controller")
+	}
+	for _, name := range programs {
 		if _, err := os.Stat(p.binary(name)); err != nil {
 			return fmt.Errorf("%w: run `make e2e`, which builds it", err)
 		}
@@ -185,8 +197,7 @@ func (p *Plane) startReplicas(ctx context.Context) error {
 	if p.Balancer, err = newBalancer(p.net.addr(serviceHost, servicePort), addrs); err != nil {
 		return err
 	}
-	var loops context.Context
-	loops, p.end = context.WithCancel(context.Background())
+	loops := p.running
 	for _, r := range p.Replicas {
 		p.loops.Go(func() { r.watchReadiness(loops) })
 	}
@@ -213,9 +224,10 @@ func (p *Plane) startReplicas(ctx context.Context) error {
 // tests. An error says what did not end.
 func (p *Plane) Stop() error {
 	var errs []error
-	if p.end != nil {
-		p.end()
-		p.loops.Wait()
+	p.end()
+	p.loops.Wait()
+	if p.ControllerLane != nil {
+		p.ControllerLane.Cut()
 	}
 	if p.Balancer != nil {
 		p.Balancer.close()

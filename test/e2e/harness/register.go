@@ -8,13 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"text/template"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,17 +49,12 @@ func (p *Plane) account(ctx context.Context) error {
 	if err := p.apply(ctx, nil, args...); err != nil {
 		return err
 	}
-	day := int64(24 * 60 * 60)
-	token, err := p.clients.Core.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, ServiceAccount,
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &day}}, metav1.CreateOptions{})
+	token, err := p.token(ctx, ServiceAccount)
 	if err != nil {
-		return fmt.Errorf("token of the service account: %w", err)
-	}
-	if err := os.WriteFile(p.file("token"), []byte(token.Status.Token), 0o600); err != nil {
 		return err
 	}
 	c := p.Anonymous()
-	c.BearerTokenFile = p.file("token")
+	c.BearerTokenFile = token
 	return writeKubeconfig(p.file("replica.kubeconfig"), c)
 }
 
