@@ -58,19 +58,18 @@ func controllerIdentity() []Object {
 
 // controllerRules are its rights in the whole cluster, where our kinds are.
 func controllerRules() []rbacv1.PolicyRule {
-	change := []string{"patch", "update"}
 	return []rbacv1.PolicyRule{
 		rule(reading, slices.Concat(repositories, collections)),
 		// Finalizers are in the metadata; the controller sets and removes its own.
-		rule(slices.Concat(reading, change), deployments),
-		rule(change, []string{"ephemeralinfras/status", "infras/status"}),
+		rule(slices.Concat(reading, []string{"patch"}), deployments),
+		rule([]string{"update"}, []string{"ephemeralinfras/status", "infras/status"}),
 		// An ephemeral one that has ended is deleted.
 		rule([]string{"delete"}, []string{"ephemeralinfras"}),
-		// Whoever names an owner whose deletion has to wait needs the right to its finalizers.
+		// Some clusters ask it of whoever names an owner whose deletion has to wait.
 		rule([]string{"update"}, []string{"ephemeralinfras/finalizers", "infras/finalizers"}),
-		rule(slices.Concat([]string{"create", "delete"}, reading, change), contracts),
+		rule(slices.Concat(reading, []string{"create", "delete", "patch"}), contracts),
 		// One that nobody has taken on is released by its status.
-		rule(change, []string{"computecontracts/status"}),
+		rule([]string{"patch"}, []string{"computecontracts/status"}),
 	}
 }
 

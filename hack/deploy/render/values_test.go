@@ -20,7 +20,7 @@ func TestEveryValueCounts(t *testing.T) {
 		"tolerations":           []any{map[string]any{"key": "other"}},
 		"credentials.namespace": "other-credentials", "credentials.createNamespace": false, "networkPolicy.enabled": false,
 		"controller.enabled": false,
-		"etcd.enabled": false, "etcd.image": "registry.test/etcd:1", "etcd.storage": "77Gi", "etcd.storageClassName": "other-class",
+		"etcd.enabled":       false, "etcd.image": "registry.test/etcd:1", "etcd.storage": "77Gi", "etcd.storageClassName": "other-class",
 		"etcd.resources": map[string]any{"limits": map[string]any{"memory": "78Mi"}}, "externalEtcd.servers": "https://other:2379",
 		"certManager.enabled": true,
 	}
