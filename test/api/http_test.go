@@ -121,3 +121,13 @@ func decode[T any](t testing.TB, body string) T {
 	}
 	return out
 }
+
+// encode writes a JSON body.
+func encode(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
