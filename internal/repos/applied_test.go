@@ -26,7 +26,7 @@ func TestSpecThatCantBeApplied(t *testing.T) {
 				Hub: hub, Identities: &plc{pds: map[string]string{did: pds}}, Leading: func() bool { return false },
 				Budgets: atproto.NewBudgets(atproto.BudgetOptions{}),
 			})
-			defer m.queue.ShutDown()
+			defer m.shutDown()
 			m.sources = newSources(func(k SourceKey) (events.Source, error) {
 				if k.Type == v1alpha1.EventSourceJetstream {
 					return nil, boom

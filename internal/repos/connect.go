@@ -127,6 +127,7 @@ func (m *Manager) mountWith(k key, r *repo, obj *v1alpha1.AtprotoRepo) {
 		Default: obj.Spec.Default, Access: r.granted(&obj.Spec),
 		StaleReads: obj.Spec.StaleReads == v1alpha1.StaleReadsAllow,
 	}
+	want.Withheld = want.Access == repostore.AccessRead && obj.Spec.Access == v1alpha1.AccessReadWrite && obj.Spec.CredentialsRef != nil
 	if obj.DeletionTimestamp != nil {
 		want.Closing, want.Default = true, false // no record appears by itself any more
 	}
@@ -170,7 +171,7 @@ func (m *Manager) expect(k key, r *repo, obj *v1alpha1.AtprotoRepo, reason error
 	}
 	m.Hub.ExpectRepo(repostore.ExpectedRepo{
 		Workspace: k.workspace, Name: k.name, DID: a.did, Reason: text,
-		Served:     obj.Spec.Default && obj.Status.IngestedRev != "" && obj.DeletionTimestamp == nil,
+		Served:     (obj.Spec.Default || m.collected(k)) && obj.Status.IngestedRev != "" && obj.DeletionTimestamp == nil,
 		StaleReads: obj.Spec.StaleReads == v1alpha1.StaleReadsAllow,
 	})
 }

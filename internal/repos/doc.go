@@ -10,6 +10,9 @@
 //   - permit.go: where a password may be sent
 //   - status.go: conditions, and how seldom they are written
 //   - use.go: an AtprotoRepo in use is not deleted
+//   - collectionkind.go, collectionmirror.go, collections.go: the collections, and which
+//     of them makes whose records appear
+//   - collectionstatus.go, collectionend.go: their statuses, and how they go
 //
 // A mount never waits for the network: what the status remembers of an earlier
 // look is enough, so that a start during an outage serves what it can.

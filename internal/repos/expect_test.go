@@ -61,7 +61,7 @@ func TestPlacesOfReposThatCantBeMounted(t *testing.T) {
 			m := New(Config{
 				Hub: hub, Identities: c.ids, Leading: func() bool { return false }, Budgets: atproto.NewBudgets(atproto.BudgetOptions{}),
 			})
-			defer m.queue.ShutDown()
+			defer m.shutDown()
 			if c.source != nil {
 				m.sources = newSources(func(SourceKey) (events.Source, error) { return nil, c.source })
 			}

@@ -42,6 +42,10 @@ type Hub interface {
 	RepoState(workspace, name string) (repostore.RepoState, bool)
 	CloseRepo(ctx context.Context, workspace, name string, uid types.UID) error
 	Writing(ctx context.Context, workspace, did string) (bool, error)
+	SetCollection(workspace, repo, nsid string, c *repostore.Collection)
+	CloseCollection(ctx context.Context, workspace, name string, uid types.UID) error
+	MembersMark(workspace, repo, nsid string) (repostore.MembersMark, bool)
+	Members(ctx context.Context, workspace, repo, nsid string) (repostore.Members, bool, error)
 }
 
 // Config of a Manager.
@@ -78,8 +82,12 @@ type Manager struct {
 	queue   workqueue.TypedRateLimitingInterface[key]
 	sources *sources
 
-	mu    sync.Mutex // guards repos and loading
-	repos map[key]*repo
+	collections     *collectionMirror
+	collectionQueue workqueue.TypedRateLimitingInterface[collectionKey]
+
+	mu               sync.Mutex // guards what follows
+	collectionStates map[collectionKey]collectionState
+	repos            map[key]*repo
 	// loading are the AtprotoRepos of the first listing that were not looked at
 	// yet; nil before the listing and after all were.
 	loading map[key]bool
@@ -97,13 +105,18 @@ func New(c Config) *Manager {
 	if c.Leading == nil {
 		c.Leading = func() bool { return true }
 	}
-	m := &Manager{Config: c, repos: map[key]*repo{}}
-	m.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[key](retryBase, retryMax),
-		workqueue.TypedRateLimitingQueueConfig[key]{Clock: c.Clock})
-	m.mirror = newMirror(m.queue.Add, m.listed)
+	m := &Manager{Config: c, repos: map[key]*repo{}, collectionStates: map[collectionKey]collectionState{}}
+	m.queue = newQueue[key](c.Clock)
+	m.collectionQueue = newQueue[collectionKey](c.Clock)
+	m.mirror = newMirror(m.repoChanged, m.listed)
+	m.collections = newCollectionMirror(m.seatChanged)
 	m.sources = newSources(c.NewSource)
 	return m
+}
+
+func newQueue[T comparable](c clock.WithTicker) workqueue.TypedRateLimitingInterface[T] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[T](retryBase, retryMax), workqueue.TypedRateLimitingQueueConfig[T]{Clock: c})
 }
 
 // Run works until ctx ends, and returns when all has stopped.
@@ -113,18 +126,40 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.sources.start(ctx)
 	g.Go(func() error { m.mirror.follow(ctx, m.All); return nil })
 	g.Go(func() error { m.look(ctx); return nil })
+	for _, kind := range collectionKinds {
+		g.Go(func() error { m.collections.follow(ctx, kind, m.All); return nil })
+	}
 	for range workers {
 		g.Go(func() error {
+			// What appears by a collection must be known before anything is mounted: a
+			// rebuild makes the children anew.
+			select {
+			case <-m.collections.listed:
+			case <-ctx.Done():
+				return nil
+			}
 			for m.next(ctx) {
 			}
 			return nil
 		})
 	}
+	for range collectionWorkers {
+		g.Go(func() error {
+			for m.nextCollection(ctx) {
+			}
+			return nil
+		})
+	}
 	<-ctx.Done()
-	m.queue.ShutDown()
+	m.shutDown()
 	err := g.Wait()
 	m.sources.wait()
 	return err
+}
+
+func (m *Manager) shutDown() {
+	m.queue.ShutDown()
+	m.collectionQueue.ShutDown()
 }
 
 // next takes one AtprotoRepo from the queue; false: the queue has ended.
@@ -172,6 +207,9 @@ func (m *Manager) look(ctx context.Context) {
 		}
 		for _, k := range m.outrun() {
 			m.queue.Add(k)
+		}
+		for _, k := range m.outrunCollections() {
+			m.collectionQueue.Add(k)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestAccountThatMoved(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0))
 	hub, dir := &failing{}, &directory{pds: "https://old.example"}
 	m := New(Config{Hub: hub, Identities: dir, Clock: clk, Budgets: atproto.NewBudgets(atproto.BudgetOptions{})})
-	defer m.queue.ShutDown()
+	defer m.shutDown()
 	k, obj := key{"ws", "a"}, named("ws", "a")
 	obj.Spec.DID = "did:plc:alicealicealicealicealic"
 	r := m.repoFor(k)

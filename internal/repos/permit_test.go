@@ -118,7 +118,7 @@ func dial(t *testing.T, ids Identities, v credentials.Provider, did, pds string)
 	m := New(Config{
 		Identities: ids, Credentials: v, HTTP: atproto.NewHTTPClient(true), Budgets: atproto.NewBudgets(atproto.BudgetOptions{}),
 	})
-	t.Cleanup(m.queue.ShutDown)
+	t.Cleanup(m.shutDown)
 	obj := named("ws", "repo")
 	obj.Spec.CredentialsRef = &v1alpha1.CredentialsReference{Name: "theirs"}
 	conn, err := m.connect(key{"ws", "repo"}, routeOf(obj, account{did: did, pds: pds}))

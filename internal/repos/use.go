@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
@@ -88,18 +90,16 @@ func (m *Manager) writeInUse(ctx context.Context, client versioned.Interface, k 
 	return err
 }
 
-// usersOf names the objects that are bound to a repository now. It asks the PDS for
-// nothing, so that a dead one keeps nobody from deleting an AtprotoRepo: a list of
-// the newest state would, one of what etcd holds at this moment does not.
+// usersOf names the objects that are bound to a repository now, and the collections
+// of it.
 func usersOf(ctx context.Context, client versioned.Interface, repo string) ([]string, error) {
 	api := client.SocialwebV1alpha1()
-	now, err := api.AtprotoRepos().List(ctx, metav1.ListOptions{Limit: 1})
+	o, err := asOfNow(ctx, client)
 	if err != nil {
 		return nil, err
 	}
-	asOfNow := metav1.ListOptions{ResourceVersion: now.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 	var users []string
-	infras, err := api.Infras().List(ctx, asOfNow)
+	infras, err := api.Infras().List(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +108,28 @@ func usersOf(ctx context.Context, client versioned.Interface, repo string) ([]st
 			users = append(users, "infra/"+infras.Items[i].Name)
 		}
 	}
-	ephemeral, err := api.EphemeralInfras().List(ctx, asOfNow)
+	ephemeral, err := api.EphemeralInfras().List(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	for i := range ephemeral.Items {
 		if bound(ephemeral.Items[i].Spec.Record, repo) {
 			users = append(users, "ephemeralinfra/"+ephemeral.Items[i].Name)
+		}
+	}
+	for _, kind := range collectionKinds {
+		list, err := kind.api(client).list(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		err = meta.EachListItem(list, func(obj runtime.Object) error {
+			if c := kind.of(obj); c.Spec.RepoRef.Name == repo {
+				users = append(users, kind.user+"/"+c.Name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	slices.Sort(users)

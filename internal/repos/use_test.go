@@ -72,7 +72,7 @@ func TestTermination(t *testing.T) {
 				Hub: &c.hub, For: func(string) (versioned.Interface, error) { return client, nil },
 				Budgets: atproto.NewBudgets(atproto.BudgetOptions{}),
 			})
-			defer m.queue.ShutDown()
+			defer m.shutDown()
 			_, err := m.terminate(t.Context(), key{"ws", "a"}, &repo{}, obj)
 			if !errors.Is(err, c.err) {
 				t.Fatal(err)

@@ -64,4 +64,28 @@ const (
 	ReasonForeignWriter = "ForeignWriter"
 	// ReasonUncontested is the reason of StatusContested=False.
 	ReasonUncontested = "Uncontested"
+	// ReasonExpired is the reason of ExpiredAtFirstSight=True.
+	ReasonExpired = "Expired"
+)
+
+// Reasons of the conditions of collections.
+const (
+	// ReasonServing is the reason of Ready=True, of an AtprotoRepo too.
+	ReasonServing = "Serving"
+	// ReasonAlreadyCollected: another collection of the kind, made before, serves the
+	// records of the AtprotoRepo.
+	ReasonAlreadyCollected = "AlreadyCollected"
+	// ReasonRepoNotFound: there is no AtprotoRepo of that name.
+	ReasonRepoNotFound = "RepoNotFound"
+	// ReasonRepoNotReady: the AtprotoRepo can't be read now, or not all its records
+	// were read yet.
+	ReasonRepoNotReady = "RepoNotReady"
+	// ReasonDeleting: the collection is being deleted and waits for its children.
+	ReasonDeleting = "Deleting"
+	// ReasonOrphaning: the collection is being deleted and its children stay.
+	ReasonOrphaning = "Orphaning"
+	// ReasonMaxItems is the reason of Truncated=True.
+	ReasonMaxItems = "MaxItems"
+	// ReasonAllServed is the reason of Truncated=False.
+	ReasonAllServed = "AllServed"
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -122,18 +123,35 @@ func (m mapper) Decode(record map[string]any, obj runtime.Object) (map[string]an
 }
 
 // FirstSight implements repostore.RecordMapper. The expiry is fixed here, once:
-// by what we had published ourselves, else by the creation time.
+// by what we had published ourselves, else by the creation time. A record that had
+// expired when it was first seen is somebody else's: the API makes none.
 func (m mapper) FirstSight(obj runtime.Object, s repostore.Sight) {
 	p := m.parts(obj)
 	if s.Ours {
 		decodeStatus(s.Record, p)
 	}
-	if p.ephemeral == nil || p.ephemeralStatus.ExpiresAt != nil || p.ephemeral.TTLSeconds == nil {
+	if p.ephemeral == nil {
+		return
+	}
+	fixExpiry(p, s.Now)
+	at := p.ephemeralStatus.ExpiresAt
+	if s.Record != nil && at != nil && !s.First.IsZero() && !at.After(s.First) {
+		meta.SetStatusCondition(&p.status.Conditions, metav1.Condition{
+			Type: socialweb.ConditionExpiredAtFirstSight, Status: metav1.ConditionTrue, Reason: socialweb.ReasonExpired,
+			Message:            fmt.Sprintf("it expired at %s and was first seen at %s: it is shown, and never runs", formatTime(*at), formatTime(metav1.NewTime(s.First))),
+			LastTransitionTime: metav1.NewTime(s.Now.Truncate(time.Second)),
+		})
+	}
+}
+
+// fixExpiry sets the expiry where there is none.
+func fixExpiry(p parts, now time.Time) {
+	if p.ephemeralStatus.ExpiresAt != nil || p.ephemeral.TTLSeconds == nil {
 		return
 	}
 	created := p.meta.CreationTimestamp.Time
 	if created.IsZero() {
-		created = s.Now
+		created = now
 	}
 	at := metav1.NewTime(created.Add(time.Duration(*p.ephemeral.TTLSeconds) * time.Second).Truncate(time.Second))
 	p.ephemeralStatus.ExpiresAt = &at

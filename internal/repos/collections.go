@@ -1,0 +1,188 @@
+package repos
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/repostore"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// collectionWorkers reconcile collections at once.
+const collectionWorkers = 4
+
+// defaultMaxItems is the API's default of spec.maxItems.
+const defaultMaxItems = 1000
+
+// collectionState is what the manager knows of a collection beyond its object.
+type collectionState struct {
+	mark  repostore.MembersMark // of the members that the status shows
+	ready readiness             // that it shows
+	read  time.Time             // when the members were read last
+	wrote time.Time             // when the status was written last
+}
+
+// seatChanged is told that something changed at a seat.
+func (m *Manager) seatChanged(s seat) {
+	m.fillSeat(s)
+	for _, c := range m.collections.at(s) {
+		m.collectionQueue.Add(c.key())
+	}
+	if m.mirror.get(s.repo) != nil {
+		m.queue.Add(s.repo) // its place, where it can't be mounted, depends on it
+	}
+}
+
+// repoChanged queues what an AtprotoRepo is of interest to.
+func (m *Manager) repoChanged(k key) {
+	m.queue.Add(k)
+	for _, kind := range collectionKinds {
+		for _, c := range m.collections.at(seat{kind, k}) {
+			m.collectionQueue.Add(c.key())
+		}
+	}
+}
+
+// fillSeat gives the hub the collection that has a seat. One without its finalizer
+// waits: nobody would look after its children.
+func (m *Manager) fillSeat(s seat) {
+	c := m.collections.holder(s)
+	if c == nil || !c.serves() {
+		m.Hub.SetCollection(s.repo.workspace, s.repo.name, s.kind.nsid, nil)
+		return
+	}
+	m.Hub.SetCollection(s.repo.workspace, s.repo.name, s.kind.nsid, &repostore.Collection{
+		Owner: metav1.OwnerReference{
+			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: s.kind.kind, Name: c.Name, UID: c.UID,
+			Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(false),
+		},
+		Label: v1alpha1.LabelCollection, Value: labelValue(c.Name),
+		MaxItems: int(ptr.Deref(c.Spec.MaxItems, defaultMaxItems)),
+	})
+}
+
+func (c *collection) serves() bool {
+	return c.DeletionTimestamp == nil && slices.Contains(c.Finalizers, v1alpha1.FinalizerChildren)
+}
+
+// collected tells whether records of an AtprotoRepo appear by a collection.
+func (m *Manager) collected(k key) bool {
+	return slices.ContainsFunc(collectionKinds, func(kind *collectionKind) bool {
+		c := m.collections.holder(seat{kind, k})
+		return c != nil && c.serves()
+	})
+}
+
+// labelValue is a name as the value of a label: one that is too long ends with its
+// hash.
+func labelValue(name string) string {
+	const hashLen = 12
+	if len(name) <= validation.LabelValueMaxLength {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(name[:validation.LabelValueMaxLength-1-hashLen], "-.") + "-" + hex.EncodeToString(sum[:])[:hashLen]
+}
+
+// nextCollection takes one collection from the queue; false: the queue has ended.
+func (m *Manager) nextCollection(ctx context.Context) bool {
+	k, end := m.collectionQueue.Get()
+	if end {
+		return false
+	}
+	defer m.collectionQueue.Done(k)
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
+	logger := klog.FromContext(ctx).WithValues(k.kind.user, klog.KRef(k.workspace, k.name))
+	again, err := m.reconcileCollection(klog.NewContext(ctx, logger), k)
+	switch {
+	case err != nil:
+		if ctx.Err() == nil {
+			logger.Info("Collection not settled, will try again", "err", err)
+		}
+		if wait := atproto.RetryAfter(err); wait > 0 {
+			m.collectionQueue.AddAfter(k, wait)
+		} else {
+			m.collectionQueue.AddRateLimited(k)
+		}
+	case again > 0:
+		m.collectionQueue.Forget(k)
+		m.collectionQueue.AddAfter(k, again)
+	default:
+		m.collectionQueue.Forget(k)
+	}
+	return true
+}
+
+// reconcileCollection brings the status of a collection, and its children where it
+// is being deleted, to what they should be. The hub has it already: see fillSeat.
+func (m *Manager) reconcileCollection(ctx context.Context, k collectionKey) (again time.Duration, err error) {
+	c := m.collections.get(k)
+	if c == nil {
+		m.mu.Lock()
+		delete(m.collectionStates, k)
+		m.mu.Unlock()
+		return 0, nil
+	}
+	if !m.Leading() {
+		return 0, nil
+	}
+	client, err := m.For(k.workspace)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case c.DeletionTimestamp != nil:
+		return m.terminateCollection(ctx, client, c)
+	case !c.serves():
+		changed := c.DeepCopy()
+		changed.Finalizers = append(changed.Finalizers, v1alpha1.FinalizerChildren)
+		return 0, c.kind.api(client).update(ctx, changed)
+	}
+	return m.writeCollectionStatus(ctx, client, c)
+}
+
+// outrunCollections are the collections whose status may show less than the hub
+// knows. It costs no request.
+func (m *Manager) outrunCollections() []collectionKey {
+	var out []collectionKey
+	for _, k := range m.collections.keys() {
+		c := m.collections.get(k)
+		if c == nil || c.DeletionTimestamp != nil {
+			continue
+		}
+		mark, _ := m.Hub.MembersMark(k.workspace, c.Spec.RepoRef.Name, k.kind.nsid)
+		st, known := m.stateOf(k)
+		switch {
+		case !known, st.mark.Who != mark.Who, st.ready.coarse() != m.readinessOf(c).coarse(),
+			st.mark != mark && m.Clock.Since(st.read) >= revEvery:
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func (m *Manager) stateOf(k collectionKey) (collectionState, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st, ok := m.collectionStates[k]
+	return st, ok
+}
+
+func (m *Manager) keepState(k collectionKey, change func(*collectionState)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st := m.collectionStates[k]
+	change(&st)
+	m.collectionStates[k] = st
+}
