@@ -18,6 +18,9 @@ type API interface {
 	// resourceVersion that is given: else it is a Conflict. It returns what is there
 	// then. A status that is the same already is a proof of the resourceVersion.
 	UpdateStatus(ctx context.Context, d *lifecycle.Deployment) (*lifecycle.Deployment, error)
+	// Hold puts the finalizer on a deployment of the given resourceVersion, and returns
+	// what is there then.
+	Hold(ctx context.Context, d *lifecycle.Deployment) (*lifecycle.Deployment, error)
 	// LetGo takes the finalizer off a deployment of the given resourceVersion.
 	LetGo(ctx context.Context, d *lifecycle.Deployment) error
 	// End deletes a deployment of the given uid.

@@ -15,8 +15,8 @@ import (
 	typed "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
 )
 
-// allWorkspaces is the workspace that lists them all. It is escaped in a path.
-const allWorkspaces = "%2A"
+// allWorkspaces is the workspace that lists them all.
+const allWorkspaces = "*"
 
 // clients of one server: one for each workspace, over the same connections and
 // within the same limit.

@@ -79,7 +79,7 @@ func (c *calls) Free(ctx context.Context, cc *v1alpha1.ComputeContract) error {
 	if err != nil {
 		return err
 	}
-	patch, err := withoutFinalizer(&cc.ObjectMeta)
+	patch, err := finalizersPatch(&cc.ObjectMeta, withoutOurs(cc.Finalizers))
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -37,7 +36,7 @@ type Controller struct {
 	reconciler *reconciler
 	queue      *queue
 	workers    int
-	ready      atomic.Bool
+	ready      chan struct{}
 }
 
 // New makes a Controller. Nothing is asked of the server yet.
@@ -69,14 +68,15 @@ func New(c Config) (*Controller, error) {
 		informers: seen,
 		queue:     newQueue(c.Clock),
 		workers:   c.Workers,
+		ready:     make(chan struct{}),
 		reconciler: &reconciler{
 			api: &calls{deployments, contracts}, cache: seen, clock: c.Clock, tell: newTeller(c.Recorder),
 		},
 	}, nil
 }
 
-// Ready tells whether everything was seen once, so that it is at work.
-func (c *Controller) Ready() bool { return c.ready.Load() }
+// Ready is closed once everything was seen, so that it is at work.
+func (c *Controller) Ready() <-chan struct{} { return c.ready }
 
 // Run keeps the deployments until ctx ends, and returns when all has ended. It can
 // be called once.
@@ -93,8 +93,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !c.informers.synced(ctx) {
 		return nil // it was ended before
 	}
-	c.ready.Store(true)
-	defer c.ready.Store(false)
+	close(c.ready)
 	klog.FromContext(ctx).V(1).Info("At work", "workers", c.workers)
 	c.queue.run(ctx, c.workers, c.reconciler.reconcile)
 	return nil

@@ -36,15 +36,23 @@ func (r *reconciler) reconcileDeployment(ctx context.Context, k Key) (time.Time,
 	return decision.At, nil
 }
 
-// confirm writes the status that was decided. Where that changes nothing, it is
-// written only if an action depends on the deployment's being as it was read.
+// confirm writes the status that was decided, under the finalizer if it takes that.
+// Where that changes nothing, it is written only if an action depends on the
+// deployment's being as it was read.
 func (r *reconciler) confirm(ctx context.Context, k Key, d *lifecycle.Deployment, decision *lifecycle.Decision) (*lifecycle.Deployment, error) {
-	next := *d
+	held := d
+	if decision.Hold {
+		var err error
+		if held, err = r.api.Hold(ctx, d); err != nil {
+			return nil, fmt.Errorf("finalizer: %w", err)
+		}
+	}
+	next := *held
 	switch {
 	case decision.Changed:
 		next.Status = decision.Status
 	case !slices.ContainsFunc(decision.Actions, func(a lifecycle.Action) bool { return a.Confirm }):
-		return d, nil
+		return held, nil
 	}
 	written, err := r.api.UpdateStatus(ctx, &next)
 	if err != nil {

@@ -62,23 +62,39 @@ func (c *calls) UpdateStatus(ctx context.Context, d *lifecycle.Deployment) (*lif
 	return lifecycle.FromInfra(o), nil
 }
 
+// Hold implements API.
+func (c *calls) Hold(ctx context.Context, d *lifecycle.Deployment) (*lifecycle.Deployment, error) {
+	return c.setFinalizers(ctx, d, append(slices.Clone(d.Finalizers), v1alpha1.FinalizerRelease))
+}
+
 // LetGo implements API.
 func (c *calls) LetGo(ctx context.Context, d *lifecycle.Deployment) error {
+	_, err := c.setFinalizers(ctx, d, withoutOurs(d.Finalizers))
+	return err
+}
+
+func (c *calls) setFinalizers(ctx context.Context, d *lifecycle.Deployment, to []string) (*lifecycle.Deployment, error) {
 	client, err := c.deployments.in(workspaceOf(d))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	patch, err := withoutFinalizer(&d.ObjectMeta)
+	patch, err := finalizersPatch(&d.ObjectMeta, to)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	options := metav1.PatchOptions{FieldManager: fieldManager}
 	if d.Kind == lifecycle.KindEphemeralInfra {
-		_, err = client.EphemeralInfras().Patch(ctx, d.Name, types.MergePatchType, patch, options)
-	} else {
-		_, err = client.Infras().Patch(ctx, d.Name, types.MergePatchType, patch, options)
+		o, err := client.EphemeralInfras().Patch(ctx, d.Name, types.MergePatchType, patch, options)
+		if err != nil {
+			return nil, err
+		}
+		return lifecycle.FromEphemeralInfra(o), nil
 	}
-	return err
+	o, err := client.Infras().Patch(ctx, d.Name, types.MergePatchType, patch, options)
+	if err != nil {
+		return nil, err
+	}
+	return lifecycle.FromInfra(o), nil
 }
 
 // End implements API.
@@ -108,11 +124,15 @@ type metaPatch struct {
 	Status map[string]any `json:"status,omitempty"`
 }
 
-// withoutFinalizer takes ours off an object, provided that it is as it was read.
-func withoutFinalizer(m *metav1.ObjectMeta) ([]byte, error) {
+// finalizersPatch sets the finalizers of an object, provided that it is as it was
+// read.
+func finalizersPatch(m *metav1.ObjectMeta, to []string) ([]byte, error) {
 	var p metaPatch
-	p.Metadata.UID, p.Metadata.ResourceVersion = m.UID, m.ResourceVersion
-	left := slices.DeleteFunc(append([]string{}, m.Finalizers...), func(f string) bool { return f == v1alpha1.FinalizerRelease })
-	p.Metadata.Finalizers = &left
+	p.Metadata.UID, p.Metadata.ResourceVersion, p.Metadata.Finalizers = m.UID, m.ResourceVersion, &to
 	return json.Marshal(p)
+}
+
+// withoutOurs are the finalizers of others. It is never nil, for null is no list.
+func withoutOurs(finalizers []string) []string {
+	return slices.DeleteFunc(append([]string{}, finalizers...), func(f string) bool { return f == v1alpha1.FinalizerRelease })
 }

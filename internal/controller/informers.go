@@ -92,15 +92,8 @@ func (i *informers) run(ctx context.Context) (wait func()) {
 
 // synced returns when everything was seen once, or ctx has ended.
 func (i *informers) synced(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), i.haveSynced()...)
-}
-
-func (i *informers) haveSynced() []cache.InformerSynced {
-	var out []cache.InformerSynced
-	for _, informer := range []cache.SharedIndexInformer{i.infras, i.ephemerals, i.computeContracts, i.repos, i.collections, i.ephemeralCs} {
-		out = append(out, informer.HasSynced)
-	}
-	return out
+	return cache.WaitFor(ctx, "", i.infras.HasSyncedChecker(), i.ephemerals.HasSyncedChecker(), i.computeContracts.HasSyncedChecker(),
+		i.repos.HasSyncedChecker(), i.collections.HasSyncedChecker(), i.ephemeralCs.HasSyncedChecker())
 }
 
 // Deployment implements Cache.

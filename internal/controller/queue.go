@@ -17,6 +17,8 @@ const (
 	// again. An outage then costs little, and its end is noticed soon.
 	firstRetry = 10 * time.Millisecond
 	lastRetry  = 30 * time.Second
+	// endGrace is how long calls may take after the end.
+	endGrace = time.Second
 )
 
 // queue is the objects that wait to be reconciled.
@@ -31,17 +33,22 @@ func newQueue(c clock.WithTicker) *queue {
 		workqueue.TypedRateLimitingQueueConfig[Key]{Name: "infra_controller", Clock: c})}
 }
 
-// run reconciles with n workers until ctx ends and the last has returned.
+// run reconciles with n workers until ctx ends and the last has returned. Calls that
+// are under way then have a short time to end by themselves.
 func (q *queue) run(ctx context.Context, n int, reconcile func(context.Context, Key) (time.Time, error)) {
+	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
 	var workers sync.WaitGroup
 	for range n {
 		workers.Go(func() {
-			for q.next(ctx, reconcile) {
+			for ctx.Err() == nil && q.next(calls, reconcile) {
 			}
 		})
 	}
 	<-ctx.Done()
 	q.ShutDown()
+	late := time.AfterFunc(endGrace, cancel)
+	defer late.Stop()
 	workers.Wait()
 }
 

@@ -71,7 +71,7 @@ func Run(ctx context.Context, o *Options) (err error) {
 }
 
 // serve runs the API server over what it needs.
-func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l net.Listener) error {
+func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l net.Listener) (err error) {
 	info := Info{
 		Server:     "https://" + l.Addr().String(),
 		Kubeconfig: filepath.Join(o.DataDir, "admin.kubeconfig"),
@@ -92,9 +92,13 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l 
 	// a later step fails.
 	serverCtx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	err := startServer(ctx, serverCtx, steps, ended, func() (*infraserver.Server, error) {
+	server, err := startServer(ctx, serverCtx, steps, ended, func() (*infraserver.Server, error) {
 		return newServer(etcd, l, pki, p, o)
 	}, info.Server, p)
+	endController := func() error { return nil }
+	if err == nil && o.Controller {
+		endController, err = startController(ctx, steps, server.GenericAPIServer.LoopbackClientConfig, o.Deadlines)
+	}
 	if err != nil {
 		stop()
 		for range ended { // wait until the server is gone
@@ -102,6 +106,7 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l 
 		return err
 	}
 	defer stop()
+	defer func() { err = errors.Join(err, endController()) }()
 
 	steps.Done("kubectl --kubeconfig " + info.Kubeconfig + " get infras")
 	if o.Ready != nil {
@@ -118,7 +123,7 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l 
 
 // startServer runs the server on serverCtx until ended is closed, and returns
 // when it is ready and has its AtprotoRepo.
-func startServer(ctx, serverCtx context.Context, steps *Steps, ended chan error, newServer func() (*infraserver.Server, error), url string, p *pds) error {
+func startServer(ctx, serverCtx context.Context, steps *Steps, ended chan error, newServer func() (*infraserver.Server, error), url string, p *pds) (*infraserver.Server, error) {
 	var s *infraserver.Server
 	if err := steps.Do(ctx, "API server", func(ctx context.Context) (string, error) {
 		var err error
@@ -132,9 +137,9 @@ func startServer(ctx, serverCtx context.Context, steps *Steps, ended chan error,
 		}()
 		return url, waitReady(ctx, s.GenericAPIServer.LoopbackClientConfig, ended)
 	}); err != nil {
-		return err
+		return nil, err
 	}
-	return steps.Do(ctx, "AtprotoRepo "+repoName, func(ctx context.Context) (string, error) {
+	return s, steps.Do(ctx, "AtprotoRepo "+repoName, func(ctx context.Context) (string, error) {
 		if err := seed(ctx, s.GenericAPIServer.LoopbackClientConfig, p); err != nil {
 			return "", err
 		}

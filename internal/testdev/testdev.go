@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/dev"
@@ -33,6 +34,10 @@ type Options struct {
 	PDS *testpds.Server
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
+	// Controller runs the controller too.
+	Controller bool
+	// Deadlines is its clock; nil: the real one.
+	Deadlines clock.WithTicker
 	// PDSAway tells that the PDS doesn't answer: Dev.Repo is nil then.
 	PDSAway bool
 }
@@ -86,6 +91,7 @@ func Start(t testing.TB, o Options) *Dev {
 	do := dev.NewOptions()
 	do.Port, do.PDSPort = 0, 0
 	do.DataDir, do.Workspaces = o.DataDir, o.Workspaces
+	do.Controller, do.Deadlines = o.Controller, o.Deadlines
 	if do.DataDir == "" {
 		do.DataDir = t.TempDir()
 	}

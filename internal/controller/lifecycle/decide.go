@@ -17,6 +17,9 @@ const retryTaken = time.Minute
 
 // Decision is what is to be done.
 type Decision struct {
+	// Hold says that the deployment lacks the finalizer. It has to be put on before the
+	// status is written: what has an entry may have a ComputeContract.
+	Hold bool
 	// Status that the deployment shall have. It shares memory with the old one.
 	Status v1alpha1.EphemeralInfraStatus
 	// Changed says that Status isn't what it was: it has to be written first.
@@ -65,6 +68,9 @@ func Decide(o *Observed) Decision {
 	status.Conditions = o.conditions(m, results)
 
 	out := Decision{Status: status, Changed: !equality.Semantic.DeepEqual(status, d.Status)}
+
+	held := slices.Contains(d.Finalizers, v1alpha1.FinalizerRelease)
+	out.Hold = !held && m != modeDeleting && len(status.Requests) > 0
 	for _, r := range results {
 		out.Actions = append(out.Actions, r.acts...)
 	}
@@ -72,7 +78,7 @@ func Decide(o *Observed) Decision {
 		out.Actions = append(out.Actions, sendAway(cc)...)
 	}
 	switch {
-	case m == modeDeleting && o.Listed && len(o.Unnamed) == 0 && len(status.Requests) == 0 && slices.Contains(d.Finalizers, v1alpha1.FinalizerRelease):
+	case m == modeDeleting && o.Listed && len(o.Unnamed) == 0 && len(status.Requests) == 0 && held:
 		out.Actions = append(out.Actions, Action{Do: LetGo})
 	case m == modeEnding && !slices.ContainsFunc(results, result.busy):
 		out.Actions = append(out.Actions, Action{Do: End})
