@@ -117,14 +117,14 @@ func TestUsersRights(t *testing.T) {
 		}
 		return nil
 	})
-	for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"} {
+	for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "execute"} {
 		reads := slices.Contains([]string{"get", "list", "watch"}, verb)
-		for _, resource := range []string{"infras", "ephemeralinfras", "atprotorepos"} {
+		for _, resource := range []string{"infras", "ephemeralinfras", "infracollections", "ephemeralinfracollections", "computecontracts", "atprotorepos"} {
 			for user, want := range map[string]bool{
 				"none":  false,
 				"view":  reads,
-				"edit":  reads || resource != "atprotorepos",
-				"admin": true,
+				"edit":  reads || resource != "atprotorepos" && verb != "execute",
+				"admin": verb != "execute" || resource == "atprotorepos" || strings.HasSuffix(resource, "collections"),
 			} {
 				if got := may(t, right{Verb: verb, Group: group, Resource: resource}, users[user]); got != want {
 					t.Errorf("may %s %s %s: %t", user, verb, resource, got)
