@@ -1,20 +1,17 @@
 package dev
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
-	"math/big"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/certpair"
 )
 
 const (
@@ -22,6 +19,8 @@ const (
 	certLifetime = 10 * 365 * 24 * time.Hour
 	// certMargin before its expiry a certificate is made anew.
 	certMargin = 30 * 24 * time.Hour
+	// certBackdate is how long before its making a certificate is valid.
+	certBackdate = time.Hour
 )
 
 // PKI names the files of dev's certificate authority and of what it signed. The
@@ -49,7 +48,7 @@ func EnsurePKI(dir string, clk clock.PassiveClock) (PKI, error) {
 		AdminKey:   filepath.Join(dir, "admin.key"),
 	}
 	now := clk.Now()
-	ca, err := ensurePair(p.CACert, filepath.Join(dir, "ca.key"), now, nil, &x509.Certificate{
+	ca, err := ensurePair(p.CACert, filepath.Join(dir, "ca.key"), now, nil, x509.Certificate{
 		Subject:               pkix.Name{CommonName: "infra-apiserver dev CA"},
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		IsCA:                  true,
@@ -58,7 +57,7 @@ func EnsurePKI(dir string, clk clock.PassiveClock) (PKI, error) {
 	if err != nil {
 		return PKI{}, err
 	}
-	if _, err := ensurePair(p.ServerCert, p.ServerKey, now, ca, &x509.Certificate{
+	if _, err := ensurePair(p.ServerCert, p.ServerKey, now, ca, x509.Certificate{
 		Subject:     pkix.Name{CommonName: "infra-apiserver"},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -67,7 +66,7 @@ func EnsurePKI(dir string, clk clock.PassiveClock) (PKI, error) {
 	}); err != nil {
 		return PKI{}, err
 	}
-	if _, err := ensurePair(p.AdminCert, p.AdminKey, now, ca, &x509.Certificate{
+	if _, err := ensurePair(p.AdminCert, p.AdminKey, now, ca, x509.Certificate{
 		Subject:     pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
@@ -77,23 +76,17 @@ func EnsurePKI(dir string, clk clock.PassiveClock) (PKI, error) {
 	return p, nil
 }
 
-// pair is a certificate with its key.
-type pair struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
 // ensurePair loads a pair, or makes it from template, signed by ca (by itself
 // where ca is nil), when there is none that ca signed and that lasts.
-func ensurePair(certFile, keyFile string, now time.Time, ca *pair, template *x509.Certificate) (*pair, error) {
-	if p, ok := loadPair(certFile, keyFile); ok && p.lasts(now) && p.signedBy(ca) {
+func ensurePair(certFile, keyFile string, now time.Time, ca *certpair.Pair, template x509.Certificate) (*certpair.Pair, error) {
+	if p := loadPair(certFile, keyFile); p != nil && lasts(p, now) && signedBy(p, ca) {
 		return p, nil
 	}
-	p, err := newPair(now, ca, template)
+	p, err := certpair.Sign(ca, now.Add(-certBackdate), now.Add(certLifetime), template)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", certFile, err)
 	}
-	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(p.key)
+	certPEM, keyPEM, err := p.Encode()
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", certFile, err)
 	}
@@ -102,63 +95,31 @@ func ensurePair(certFile, keyFile string, now time.Time, ca *pair, template *x50
 	if err := writePrivate(keyFile, keyPEM); err != nil {
 		return nil, err
 	}
-	certPEM, err := cert.EncodeCertificates(p.cert)
-	if err != nil {
-		return nil, fmt.Errorf("certificate %s: %w", certFile, err)
-	}
 	return p, writePrivate(certFile, certPEM)
 }
 
-func newPair(now time.Time, ca *pair, template *x509.Certificate) (*pair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// loadPair reads a pair; nil where a file is missing, unreadable or doesn't fit the
+// other.
+func loadPair(certFile, keyFile string) *certpair.Pair {
+	certPEM, err := os.ReadFile(certFile)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 126))
+	keyPEM, err := os.ReadFile(keyFile)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.Add(certLifetime)
-	signer := &pair{cert: template, key: key}
-	if ca != nil {
-		signer = ca
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, signer.cert, key.Public(), signer.key)
-	if err != nil {
-		return nil, err
-	}
-	c, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
-	}
-	return &pair{cert: c, key: key}, nil
+	return certpair.Parse(certPEM, keyPEM)
 }
 
-// loadPair reads a pair; false where a file is missing, unreadable or doesn't
-// fit the other.
-func loadPair(certFile, keyFile string) (*pair, bool) {
-	certs, err := cert.CertsFromFile(certFile)
-	if err != nil || len(certs) != 1 {
-		return nil, false
-	}
-	k, err := keyutil.PrivateKeyFromFile(keyFile)
-	if err != nil {
-		return nil, false
-	}
-	key, ok := k.(*ecdsa.PrivateKey)
-	if !ok || !key.PublicKey.Equal(certs[0].PublicKey) {
-		return nil, false
-	}
-	return &pair{cert: certs[0], key: key}, true
+func lasts(p *certpair.Pair, now time.Time) bool {
+	return now.After(p.Cert.NotBefore) && now.Add(certMargin).Before(p.Cert.NotAfter)
 }
 
-func (p *pair) lasts(now time.Time) bool {
-	return now.After(p.cert.NotBefore) && now.Add(certMargin).Before(p.cert.NotAfter)
-}
-
-func (p *pair) signedBy(ca *pair) bool {
+// signedBy tells whether ca signed p, or p itself where ca is nil.
+func signedBy(p, ca *certpair.Pair) bool {
 	if ca == nil {
 		ca = p
 	}
-	return p.cert.CheckSignatureFrom(ca.cert) == nil
+	return p.SignedBy(ca.Cert)
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/certpair"
 )
 
 // Keys of the Secrets.
@@ -29,74 +31,74 @@ func Ensure(ctx context.Context, o Options) (map[string][]byte, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	var files map[string][]byte
+	var data map[string][]byte
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		ca, serverFiles, err := o.ensureServer(ctx)
+		ca, files, err := o.ensureServer(ctx)
 		if err != nil {
 			return err
 		}
-		files = serverFiles
+		data = files
 		return o.ensureClient(ctx, ca)
 	})
-	return files, err
+	return data, err
 }
 
 // ensureServer keeps the authority and etcd's own certificate.
-func (o Options) ensureServer(ctx context.Context) (ca *pair, files map[string][]byte, err error) {
+func (o Options) ensureServer(ctx context.Context) (ca *certpair.Pair, data map[string][]byte, err error) {
 	secret, err := o.get(ctx, o.ServerSecret)
 	if err != nil {
 		return nil, nil, err
 	}
 	now := o.Clock.Now()
-	if ca = parse(secret.Data[caCert], secret.Data[caKey]); !ca.lasts(now) {
+	if ca = certpair.Parse(secret.Data[caCert], secret.Data[caKey]); !lasts(ca, now) {
 		if ca, err = newAuthority(now); err != nil {
 			return nil, nil, fmt.Errorf("authority: %w", err)
 		}
 	}
-	leaf := parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
-	if !leaf.goodFor(now, ca, o.Names) {
+	leaf := certpair.Parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if !goodFor(leaf, now, ca, o.Names) {
 		if leaf, err = newServer(now, ca, o.Names); err != nil {
 			return nil, nil, fmt.Errorf("server certificate: %w", err)
 		}
 	}
-	if files, err = leaf.files(ca); err != nil {
+	if data, err = files(leaf, ca); err != nil {
 		return nil, nil, err
 	}
-	data := maps.Clone(files)
-	if _, data[caKey], err = ca.encode(); err != nil {
+	kept := maps.Clone(data)
+	if _, kept[caKey], err = ca.Encode(); err != nil {
 		return nil, nil, err
 	}
-	return ca, files, o.update(ctx, secret, data, leaf.cert.NotAfter)
+	return ca, data, o.update(ctx, secret, kept, leaf.Cert.NotAfter)
 }
 
 // ensureClient keeps what the API server shows to etcd.
-func (o Options) ensureClient(ctx context.Context, ca *pair) error {
+func (o Options) ensureClient(ctx context.Context, ca *certpair.Pair) error {
 	secret, err := o.get(ctx, o.ClientSecret)
 	if err != nil {
 		return err
 	}
 	now := o.Clock.Now()
-	leaf := parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
-	if !leaf.goodFor(now, ca, nil) {
+	leaf := certpair.Parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if !goodFor(leaf, now, ca, nil) {
 		if leaf, err = newClient(now, ca); err != nil {
 			return fmt.Errorf("client certificate: %w", err)
 		}
 	}
-	data, err := leaf.files(ca)
+	data, err := files(leaf, ca)
 	if err != nil {
 		return err
 	}
-	return o.update(ctx, secret, data, leaf.cert.NotAfter)
+	return o.update(ctx, secret, data, leaf.Cert.NotAfter)
 }
 
 // files of a certificate, with the authority that the other side's is of.
-func (p *pair) files(ca *pair) (map[string][]byte, error) {
+func files(p, ca *certpair.Pair) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	var err error
-	if out[corev1.TLSCertKey], out[corev1.TLSPrivateKeyKey], err = p.encode(); err != nil {
+	if out[corev1.TLSCertKey], out[corev1.TLSPrivateKeyKey], err = p.Encode(); err != nil {
 		return nil, err
 	}
-	out[caCert], _, err = ca.encode()
+	out[caCert], _, err = ca.Encode()
 	return out, err
 }
 

@@ -197,7 +197,7 @@ func alien(map[string][]byte) map[string][]byte {
 	if err != nil {
 		panic(err)
 	}
-	files, err := leaf.files(ca)
+	files, err := files(leaf, ca)
 	if err != nil {
 		panic(err)
 	}

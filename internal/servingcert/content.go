@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+
+	"socialweb.computer/infra-apiserver/internal/certpair"
 )
 
 // content is what is served now. Connections that exist keep what they began with,
@@ -36,8 +38,8 @@ func (c *content) CurrentCertKeyContent() (cert, key []byte) {
 }
 
 // set serves p from now on, and tells whether it is another than before.
-func (c *content) set(p *pair) (changed bool, err error) {
-	cert, key, err := p.encode()
+func (c *content) set(p *certpair.Pair) (changed bool, err error) {
+	cert, key, err := p.Encode()
 	if err != nil {
 		return false, fmt.Errorf("serving certificate: %w", err)
 	}

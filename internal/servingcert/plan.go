@@ -42,13 +42,13 @@ func (s state) plan(now time.Time, names []string, published bool) (state, []cha
 	if len(valid) != len(s.trusted) {
 		s.trusted, changes = valid, append(changes, forgot)
 	}
-	if s.signer == nil || now.After(s.signer.cert.NotAfter.Add(-authorityRenewal)) {
+	if s.signer == nil || now.After(s.signer.Cert.NotAfter.Add(-authorityRenewal)) {
 		ca, err := newAuthority(now, authorityLifetime)
 		if err != nil {
 			return s, nil, fmt.Errorf("authority: %w", err)
 		}
 		s.signer, published = ca, false
-		s.trusted = append([]*x509.Certificate{ca.cert}, s.trusted...)
+		s.trusted = append([]*x509.Certificate{ca.Cert}, s.trusted...)
 		s.trusted = s.trusted[:min(len(s.trusted), maxTrusted)]
 		changes = append(changes, madeAuthority)
 	}
@@ -66,11 +66,11 @@ func (s state) plan(now time.Time, names []string, published bool) (state, []cha
 // leafDue tells whether a leaf has to be made. One that can't be served or trusted
 // is replaced at once; a good one only when clients know who signs the next.
 func (s state) leafDue(now time.Time, names []string, published bool) bool {
-	if !s.leaf.serves(now, names) || !slices.ContainsFunc(s.trusted, s.leaf.signedBy) {
+	if !serves(s.leaf, now, names) || !slices.ContainsFunc(s.trusted, s.leaf.SignedBy) {
 		return true
 	}
-	due := now.After(s.leaf.cert.NotAfter.Add(-leafRenewal)) || !s.leaf.signedBy(s.signer.cert)
-	known := published && !now.Before(s.signer.cert.NotBefore.Add(backdate+overlap))
+	due := now.After(s.leaf.Cert.NotAfter.Add(-leafRenewal)) || !s.leaf.SignedBy(s.signer.Cert)
+	known := published && !now.Before(s.signer.Cert.NotBefore.Add(backdate+overlap))
 	return due && known
 }
 
@@ -78,8 +78,8 @@ func (s state) leafDue(now time.Time, names []string, published bool) bool {
 // with other flags, as in an update, don't take turns at dropping each other's.
 func (s state) leafNames(now time.Time, names []string) []string {
 	out := slices.Clone(names)
-	if s.leaf != nil && now.Before(s.leaf.cert.NotAfter.Add(-leafRenewal)) {
-		for _, name := range s.leaf.cert.DNSNames {
+	if s.leaf != nil && now.Before(s.leaf.Cert.NotAfter.Add(-leafRenewal)) {
+		for _, name := range s.leaf.Cert.DNSNames {
 			if !slices.Contains(out, name) {
 				out = append(out, name)
 			}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"socialweb.computer/infra-apiserver/internal/certpair"
 )
 
 func TestPlan(t *testing.T) {
@@ -59,7 +61,7 @@ func TestAuthorityOverlaps(t *testing.T) {
 		t.Errorf("though nobody knows the authority: %v", changes)
 	}
 	moved, changes := mustPlan(t, s, now.Add(overlap+time.Second), names, true)
-	if diff := cmp.Diff([]change{madeLeaf}, changes); diff != "" || !moved.leaf.signedBy(s.signer.cert) || len(moved.trusted) != 2 {
+	if diff := cmp.Diff([]change{madeLeaf}, changes); diff != "" || !moved.leaf.SignedBy(s.signer.Cert) || len(moved.trusted) != 2 {
 		t.Errorf("%s, %d authorities", diff, len(moved.trusted))
 	}
 	if err := verify(moved, old, now.Add(overlap+time.Second)); err != nil {
@@ -75,7 +77,7 @@ func TestNobodyLosesTrust(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	now, s := epoch, fresh(t, epoch)
-	leaves, authorities := []*pair{s.leaf}, 1
+	leaves, authorities := []*certpair.Pair{s.leaf}, 1
 	for now.Before(epoch.Add(20 * 365 * day)) {
 		now = now.Add(time.Duration(random.Int64N(int64(40 * day))))
 		for range random.IntN(3) + 1 { // looks, minutes apart
@@ -88,13 +90,13 @@ func TestNobodyLosesTrust(t *testing.T) {
 			}
 			s, now = next, now.Add(overlap)
 		}
-		if !s.leaf.serves(now, names) {
+		if !serves(s.leaf, now, names) {
 			t.Fatalf("%s: nothing to serve", now)
 		}
-		leaves = slices.DeleteFunc(leaves, func(l *pair) bool { return !now.Before(l.cert.NotAfter) })
+		leaves = slices.DeleteFunc(leaves, func(l *certpair.Pair) bool { return !now.Before(l.Cert.NotAfter) })
 		for _, l := range leaves {
 			if err := verify(s, l, now); err != nil {
-				t.Fatalf("%s: the leaf of %s: %v", now, l.cert.NotBefore, err)
+				t.Fatalf("%s: the leaf of %s: %v", now, l.Cert.NotBefore, err)
 			}
 		}
 	}
@@ -112,14 +114,14 @@ func TestNames(t *testing.T) {
 	if diff := cmp.Diff([]change{madeLeaf}, changes); diff != "" {
 		t.Fatal(diff)
 	}
-	if !both.leaf.serves(epoch.Add(time.Hour), append(other, names...)) {
-		t.Errorf("names %v", both.leaf.cert.DNSNames)
+	if !serves(both.leaf, epoch.Add(time.Hour), append(other, names...)) {
+		t.Errorf("names %v", both.leaf.Cert.DNSNames)
 	}
 	if _, changes := mustPlan(t, both, epoch.Add(2*time.Hour), names, true); len(changes) > 0 {
 		t.Errorf("the first replica again: %v", changes)
 	}
 	renewed, _ := mustPlan(t, both, epoch.Add(leafLifetime-leafRenewal+2*time.Hour), other, true)
-	if diff := cmp.Diff(other, renewed.leaf.cert.DNSNames); diff != "" {
+	if diff := cmp.Diff(other, renewed.leaf.Cert.DNSNames); diff != "" {
 		t.Errorf("after a renewal: %s", diff)
 	}
 }
@@ -173,11 +175,11 @@ func TestBrokenSecret(t *testing.T) {
 }
 
 // verify tells whether a client that trusts the bundle of s accepts leaf.
-func verify(s state, leaf *pair, now time.Time) error {
+func verify(s state, leaf *certpair.Pair, now time.Time) error {
 	roots := x509.NewCertPool()
 	for _, ca := range s.trusted {
 		roots.AddCert(ca)
 	}
-	_, err := leaf.cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now})
+	_, err := leaf.Cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now})
 	return err
 }

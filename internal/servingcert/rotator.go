@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/certpair"
 )
 
 const (
@@ -64,7 +66,7 @@ type Rotator struct {
 	// What follows is Run's alone. served is what is served, nil where it is the
 	// Rotator's own; trusted are the authorities that the APIService was last seen
 	// with.
-	served  *pair
+	served  *certpair.Pair
 	trusted []*x509.Certificate
 	// unregistered says that the last look found no APIService.
 	unregistered bool
@@ -166,7 +168,7 @@ func (r *Rotator) try(ctx context.Context) error {
 		if err := r.write(ctx, secret, next); err != nil {
 			return fmt.Errorf("secret %s: %w", r.ref(), err)
 		}
-		klog.FromContext(ctx).Info("Serving certificate", "secret", r.ref(), "changes", changes, "validUntil", next.leaf.cert.NotAfter)
+		klog.FromContext(ctx).Info("Serving certificate", "secret", r.ref(), "changes", changes, "validUntil", next.leaf.Cert.NotAfter)
 	}
 	if registrationErr == nil {
 		registrationErr = r.publish(ctx, next, registered)
@@ -185,8 +187,8 @@ func (r *Rotator) try(ctx context.Context) error {
 
 // serve serves leaf, unless clients are not known to trust it and what is served
 // now is still good.
-func (r *Rotator) serve(ctx context.Context, leaf *pair) error {
-	if r.served.serves(r.config.Clock.Now(), r.config.DNSNames) && !slices.ContainsFunc(r.trusted, leaf.signedBy) {
+func (r *Rotator) serve(ctx context.Context, leaf *certpair.Pair) error {
+	if serves(r.served, r.config.Clock.Now(), r.config.DNSNames) && !slices.ContainsFunc(r.trusted, leaf.SignedBy) {
 		return nil
 	}
 	changed, err := r.set(leaf)
@@ -194,7 +196,7 @@ func (r *Rotator) serve(ctx context.Context, leaf *pair) error {
 		return err
 	}
 	if changed {
-		klog.FromContext(ctx).Info("Serving another certificate", "secret", r.ref(), "validUntil", leaf.cert.NotAfter)
+		klog.FromContext(ctx).Info("Serving another certificate", "secret", r.ref(), "validUntil", leaf.Cert.NotAfter)
 	}
 	r.served = leaf
 	var none error

@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"socialweb.computer/infra-apiserver/internal/certpair"
 )
 
 const apiService = "v1alpha1.socialweb.computer"
@@ -266,7 +268,7 @@ func TestBeforeTheClusterAnswers(t *testing.T) {
 		return down.Load(), nil, errors.New("connection refused")
 	})
 	r, _ := c.replica(t)
-	if cert, key := r.CurrentCertKeyContent(); parsePair(cert, key) == nil || r.Ready() == nil {
+	if cert, key := r.CurrentCertKeyContent(); certpair.Parse(cert, key) == nil || r.Ready() == nil {
 		t.Errorf("nothing to serve, or ready: %v", r.Ready())
 	}
 	eventually(t, func() bool { return r.Ready().Error() == "secret infra/serving: connection refused" })

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/cert"
+
+	"socialweb.computer/infra-apiserver/internal/certpair"
 )
 
 // The keys of the Secret. The first two are those of every TLS Secret.
@@ -23,11 +25,11 @@ const (
 // state is what the Secret says.
 type state struct {
 	// leaf is nil where there is none that could be served.
-	leaf *pair
+	leaf *certpair.Pair
 	// trusted are the authorities, the newest first. signer is the newest with its
 	// key; nil: the key is missing or another's.
 	trusted []*x509.Certificate
-	signer  *pair
+	signer  *certpair.Pair
 }
 
 // decode reads a Secret. What is missing or broken counts as not there: it is made
@@ -36,13 +38,13 @@ func decode(secret *corev1.Secret) state {
 	if secret == nil {
 		return state{}
 	}
-	s := state{leaf: parsePair(secret.Data[LeafCert], secret.Data[LeafKey])}
+	s := state{leaf: certpair.Parse(secret.Data[LeafCert], secret.Data[LeafKey])}
 	trusted, err := cert.ParseCertsPEM(secret.Data[Bundle])
 	if err != nil {
 		return s
 	}
 	s.trusted = trusted
-	s.signer = parsePair(secret.Data[Bundle], secret.Data[AuthorityKey])
+	s.signer = certpair.Parse(secret.Data[Bundle], secret.Data[AuthorityKey])
 	return s
 }
 
@@ -51,13 +53,13 @@ func (s state) encodeInto(secret *corev1.Secret) error {
 	data := map[string][]byte{}
 	maps.Copy(data, secret.Data)
 	var err error
-	if data[LeafCert], data[LeafKey], err = s.leaf.encode(); err != nil {
+	if data[LeafCert], data[LeafKey], err = s.leaf.Encode(); err != nil {
 		return err
 	}
 	if data[Bundle], err = s.bundle(); err != nil {
 		return err
 	}
-	if _, data[AuthorityKey], err = s.signer.encode(); err != nil {
+	if _, data[AuthorityKey], err = s.signer.Encode(); err != nil {
 		return err
 	}
 	secret.Data = data
