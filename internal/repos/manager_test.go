@@ -126,6 +126,17 @@ func TestAccessFollowsCredentials(t *testing.T) {
 	if meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionAuthorized) != nil {
 		t.Errorf("a repository that is read only needs authorization: %+v", r.Status)
 	}
+	ready := func(r *v1alpha1.AtprotoRepo) string {
+		return meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady).Message
+	}
+	alice := w.pds.Accounts[0].Handle
+	set(func(s *v1alpha1.AtprotoRepoSpec) { s.Handle = alice })
+	r = w.until(t, "bob", func(r *v1alpha1.AtprotoRepo) bool { return strings.Contains(ready(r), "spec.handle is "+alice) })
+	if !has(v1alpha1.ConditionReady, metav1.ConditionTrue, "Serving")(r) || !strings.Contains(ready(r), bob.DID+" names "+bob.Handle) || r.Status.DID != bob.DID {
+		t.Errorf("with another's handle: %+v", r.Status)
+	}
+	set(func(s *v1alpha1.AtprotoRepoSpec) { s.Handle = bob.Handle })
+	w.until(t, "bob", func(r *v1alpha1.AtprotoRepo) bool { return ready(r) == "" })
 	set(func(s *v1alpha1.AtprotoRepoSpec) {
 		s.Access, s.CredentialsRef = v1alpha1.AccessReadWrite, w.credentials(t, "bob", bob.DID, "wrong")
 	})

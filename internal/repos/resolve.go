@@ -3,6 +3,7 @@ package repos
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/bluesky-social/indigo/atproto/identity"
 
@@ -57,6 +58,15 @@ func resolve(ctx context.Context, ids Identities, obj *v1alpha1.AtprotoRepo) (ac
 		return a, fmt.Errorf("DID document of %s: %w", a.did, err)
 	}
 	return a, nil
+}
+
+// otherHandle tells where the spec and the DID document, which was read, name
+// different handles. The account is the DID's: nothing else depends on the handle.
+func otherHandle(spec *v1alpha1.AtprotoRepoSpec, declared string) string {
+	if spec.DID == "" || spec.Handle == "" || declared == "" || strings.EqualFold(spec.Handle, declared) {
+		return ""
+	}
+	return fmt.Sprintf("spec.handle is %s, but the DID document of %s names %s: the repository is that of spec.did, correct spec.handle", spec.Handle, spec.DID, declared)
 }
 
 // handleOf is the handle that the document names, whether or not it was checked.

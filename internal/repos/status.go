@@ -61,7 +61,7 @@ func (m *Manager) observe(k key, r *repo, obj *v1alpha1.AtprotoRepo) *v1alpha1.A
 	case swap != yes:
 		c.set(v1alpha1.ConditionReady, swap, "SwapNotSupported", "see condition SwapSupported")
 	default:
-		c.set(v1alpha1.ConditionReady, yes, "Serving", "")
+		c.set(v1alpha1.ConditionReady, yes, "Serving", otherHandle(&obj.Spec, st.Handle))
 	}
 	return st
 }
