@@ -24,7 +24,7 @@ func TestDeletion(t *testing.T) {
 		{"waits", requested, "!infra-web-front/7", "Releasing", "7:Releasing,R", "-", "Deleting; Releasing; !infra-web-front/7"},
 		{"the outcome is recorded before it is deleted", requested, "!infra-web-front/7", "Releasing", "7:Failed,R", "-", "Deleting; Failed; !infra-web-front/7; Delete"},
 		{"gone", requested, "!infra-web-front/7", "Failed", "", "-", "Deleting; Failed; -"},
-		{"gone unfinished", requested, "!infra-web-front/7", "Releasing", "", "-", "Deleting; Failed; -"},
+		{"vanished", requested, "infra-web-front/7", "Deployed", "", "-", "Deleting; Failed; -"},
 		{"staged before, gone", staged, "!infra-web-front/7", "Releasing", "", "-", "Deleting; Released; -"},
 		{"never created", requested, "infra-web-front/", "Requesting", "", "-", "Deleting; Released; -"},
 		{"nobody has listed", requested, "", "Staged", "", "-", "Deleting; Staged; -"},
@@ -70,6 +70,7 @@ func TestEphemeralEnd(t *testing.T) {
 		{"not before its deadline", requested, "einfra-web-front/7", "Deployed", "7:Released", time.Hour, v1alpha1.EndDeadline, false, "Released; Released; einfra-web-front/7", ""},
 		{"nothing was asked for", staged, "", "", "", time.Hour, "", false, "Staged; Staged; -", ""},
 		{"staged again is not complete", requested, "!einfra-web-front/7", "Releasing", "7:Released", time.Hour, "", false, "Releasing; Releasing; !einfra-web-front/7; Delete", ""},
+		{"one that was staged again is waited for", staged, "einfra-web-front/7", "Deployed", "7:Held", time.Hour, "", false, "Releasing; Releasing; !einfra-web-front/7; Release", ""},
 		{"ending", requested, "einfra-web-front/7", "Releasing", "7:Releasing,R", 0, "", true, "Ending; Releasing; einfra-web-front/7", v1alpha1.EndedDeadline},
 		{"ended", requested, "einfra-web-front/7", "Releasing", "7:Released,R", 0, "", true, "Ending; Released; einfra-web-front/7; End", v1alpha1.EndedDeadline},
 	} {

@@ -61,8 +61,8 @@ func overdue(d *Deployment, now time.Time) bool {
 	return d.Kind == KindEphemeralInfra && d.Status.ExpiresAt != nil && !d.Status.ExpiresAt.After(now)
 }
 
-// complete tells whether every contract that was asked for has come to its end, and
-// one at least was asked for.
+// complete tells whether every contract that is asked for has come to its end, and
+// one at least is. One that was staged again waits to be asked for anew.
 func complete(d *Deployment, results []result) bool {
 	if d.Kind != KindEphemeralInfra || d.Spec.EndWhen == v1alpha1.EndDeadline {
 		return false
@@ -70,14 +70,13 @@ func complete(d *Deployment, results []result) bool {
 	asked := false
 	for _, r := range results {
 		c := d.contract(r.name)
-		if c == nil {
+		if c == nil || modeLive.want(c) == wantStaged {
 			continue
 		}
-		done := terminal(r.status.Phase) && (r.entry == nil || !r.entry.Superseded)
-		if modeLive.want(c) != wantStaged && !done {
+		if !terminal(r.status.Phase) || r.entry != nil && r.entry.Superseded {
 			return false
 		}
-		asked = asked || r.entry != nil || terminal(r.status.Phase)
+		asked = true
 	}
 	return asked
 }

@@ -151,6 +151,9 @@ func (s step) leaving(cc *v1alpha1.ComputeContract) result {
 		phase = contractPhases[cc.Status.Phase]
 	}
 	r := s.mirror(cc, phase)
+	if s.mode == modeDeleting && terminal(s.phase()) {
+		r = s.keep() // recorded: what is seen may be older
+	}
 	switch {
 	case Finished(cc) && cc.DeletionTimestamp == nil:
 		r.acts = []Action{{Do: Delete, Contract: s.name, Name: cc.Name, UID: cc.UID}}
@@ -169,8 +172,8 @@ func (s step) gone() result {
 		return s.show(v1alpha1.ContractPhaseFailed, messageVanished)
 	case s.mode != modeDeleting || terminal(s.phase()):
 		return s.over(s.phase())
-	case modeLive.want(s.Deployment.contract(s.name)) == wantRequested:
-		// The deletion found it at work, and nothing says how it ended.
+	case s.phase() != v1alpha1.ContractPhaseReleasing:
+		// It was at work, and nothing says how it ended.
 		s.entry = nil
 		return s.show(v1alpha1.ContractPhaseFailed, messageVanished)
 	}

@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"fmt"
+
+	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+)
+
+// maxRounds is far more than it takes: a contract that is dropped, released and
+// requested anew takes about fifteen.
+const maxRounds = 100
+
+// converge lets one controller and the fulfiller go on until nothing changes.
+func (m *model) converge() {
+	m.putRepo(func(r *v1alpha1.AtprotoRepo) { r.Status.Access = v1alpha1.AccessReadWrite })
+	m.note("the faults stop")
+	c := m.controllers[0]
+	for range maxRounds {
+		before := len(m.versions)
+		c.cache.catchUp()
+		for _, k := range c.cache.keys() {
+			r := m.begin(c, k)
+			for m.advance("controller", r, works) {
+			}
+			c.cache.catchUp()
+		}
+		for _, name := range m.at().names() {
+			if cc := m.at().contracts[name]; cc != nil && lifecycle.OwnerOf(cc) != nil && !lifecycle.Finished(cc) {
+				m.fulfil(cc)
+			}
+		}
+		if len(m.versions) == before {
+			return
+		}
+	}
+	m.laws.fail("it doesn't come to rest")
+}
+
+// settled checks that every deployment is what it asks for.
+func (m *model) settled() {
+	for k, d := range m.at().deployments {
+		if d.DeletionTimestamp != nil || d.Status.EndedAt != nil {
+			m.laws.fail("%s is still there: deleted %s, ended %s", k, d.DeletionTimestamp, d.Status.EndedAt)
+		}
+		for _, c := range d.Spec.Contracts {
+			if p := phaseOf(d, c.Name); !comeTo(c.State, p) {
+				m.laws.fail("%s: %s is %s and %s", k, c.Name, c.State, p)
+			}
+		}
+		if len(d.Status.Contracts) != len(d.Spec.Contracts) {
+			m.laws.fail("%s: declares %v, shows %v", k, d.Spec.Contracts, d.Status.Contracts)
+		}
+		for _, r := range d.Status.Requests {
+			if r.Superseded || r.UID == "" || stateOf(d, r.Contract) == "" {
+				m.laws.fail("%s: an entry is left: %+v", k, r)
+			}
+		}
+	}
+	for _, cc := range m.at().contracts {
+		o := ownedBy(cc)
+		if o.owner == "" {
+			continue
+		}
+		d := m.deployment(o.owner)
+		if d == nil {
+			m.laws.fail("%s is left, %s, and its deployment is gone", cc.Name, cc.Status.Phase)
+			continue
+		}
+		if r := entryOf(d, o.contract); r == nil || r.UID != cc.UID {
+			m.laws.fail("%s is left, %s, and its deployment has %+v", cc.Name, cc.Status.Phase, r)
+		}
+	}
+}
+
+func comeTo(s v1alpha1.ContractState, p v1alpha1.ContractPhase) bool {
+	switch s {
+	case v1alpha1.ContractStaged:
+		return p == v1alpha1.ContractPhaseStaged
+	case v1alpha1.ContractRequested:
+		return over(p) || p == v1alpha1.ContractPhaseDeployed
+	case v1alpha1.ContractReleased:
+		return over(p)
+	}
+	panic(fmt.Sprintf("state %q", s))
+}
