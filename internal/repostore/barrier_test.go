@@ -17,9 +17,14 @@ import (
 )
 
 // An edit made elsewhere shows in the next GET and the next LIST, each time,
-// whether events come, come late or never come.
+// whether events come, come late or never come. TestImmediate does the same through
+// the API, 1,000 times.
 func TestConsistentReadsShowEveryForeignEdit(t *testing.T) {
-	const edits = 1000
+	t.Parallel()
+	edits := 300
+	if raced {
+		edits = 60
+	}
 	for _, mode := range []string{"events on", "events stalled", "no event source"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t)

@@ -14,6 +14,7 @@ import (
 // A PDS that announces more and more and lets nothing be read fills no memory;
 // what was dropped is compared once it answers.
 func TestTheLineOfEventsIsBounded(t *testing.T) {
+	t.Parallel()
 	r := alone(t)
 	r.repo.setDown(atproto.ErrUnavailable)
 	for i := range lineBound + 100 {

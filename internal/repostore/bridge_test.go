@@ -149,7 +149,7 @@ func describe(ops []clientv3.Op) string {
 
 // part is the part of the key space that a key lies in.
 func part(key string) string {
-	rest := strings.TrimPrefix(key, schedPrefix+"/")
+	_, rest, _ := strings.Cut(strings.TrimPrefix(key, schedPrefix), "/")
 	name, _, _ := strings.Cut(rest, "/")
 	return name
 }

@@ -64,7 +64,6 @@ type casRun struct {
 	repo     atproto.Repo
 	records  []string
 	begun    time.Time
-	end      time.Time
 
 	mu      sync.Mutex
 	history []porcupine.Operation
@@ -76,6 +75,7 @@ type casRun struct {
 // edit is lost, a stale write is refused, and the history is that of one register
 // a record.
 func TestCompareAndSwap(t *testing.T) {
+	t.Parallel()
 	t.Run("memory, with the Cacher and events", func(t *testing.T) {
 		w := newWorld(t)
 		w.repo.hook = func(context.Context, string, atproto.Key) memFault {
@@ -109,7 +109,6 @@ func race(t *testing.T, repo atproto.Repo, replicas ...*replica) {
 		}
 	}
 	r.begun = time.Now()
-	r.end = r.begun.Add(3 * time.Second)
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() { r.loop(fmt.Sprint("api", i), r.apiWrite, r.apiAdd) })
@@ -125,10 +124,18 @@ func race(t *testing.T, repo atproto.Repo, replicas ...*replica) {
 }
 
 func (r *casRun) loop(id string, actions ...func(ctx context.Context, on *replica, record, id string)) {
-	for n := 0; time.Now().Before(r.end); n++ {
+	for n := 0; r.goesOn(); n++ {
 		on := r.replicas[rand.IntN(len(r.replicas))]
 		actions[rand.IntN(len(actions))](on.ctx(), on, r.records[rand.IntN(len(r.records))], fmt.Sprint(id, "-", n))
 	}
+}
+
+// goesOn for some seconds, and until there was enough, a minute at most.
+func (r *casRun) goesOn() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since := time.Since(r.begun)
+	return since < 3*time.Second || since < time.Minute && len(r.history) < 50
 }
 
 // note keeps an operation that began at a time and has ended now.

@@ -20,6 +20,7 @@ import (
 // keep the rules of uid, generation and resourceVersion; in the end the views are
 // what the repository holds.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	sharedEtcd(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		o := newOrderRun(t, rt)

@@ -19,7 +19,7 @@ type parallelRun struct {
 	w        *world
 	replicas []*replica
 	names    []string
-	end      time.Time
+	begun    time.Time
 
 	mu                  sync.Mutex
 	labels, items       map[string][]string // acknowledged, by object
@@ -30,6 +30,7 @@ type parallelRun struct {
 // a PDS with latency: writers of both parts, a foreign editor, readers. No
 // acknowledged label and no acknowledged declaration is lost, no list is stale.
 func TestParallel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.hook = func(context.Context, string, atproto.Key) memFault {
 		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond)
@@ -42,7 +43,7 @@ func TestParallel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.end = time.Now().Add(5 * time.Second)
+	p.begun = time.Now()
 	var wg sync.WaitGroup
 	for i := range 6 {
 		wg.Go(func() { p.write(fmt.Sprint("w", i)) })
@@ -53,12 +54,20 @@ func TestParallel(t *testing.T) {
 	p.check()
 }
 
+// goesOn for some seconds, and until there was enough, a minute at most.
+func (p *parallelRun) goesOn() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since := time.Since(p.begun)
+	return since < 4*time.Second || since < time.Minute && (p.acked < 50 || p.edn < 10)
+}
+
 func (p *parallelRun) pick() (*replica, string) {
 	return p.replicas[rand.IntN(len(p.replicas))], p.names[rand.IntN(len(p.names))]
 }
 
 func (p *parallelRun) write(id string) {
-	for n := 0; time.Now().Before(p.end); n++ {
+	for n := 0; p.goesOn(); n++ {
 		r, name := p.pick()
 		label, private := fmt.Sprint(id, "-", n), rand.IntN(3) == 0
 		_, err := r.update(r.ctx(), name, "", func(w *widget) error {
@@ -87,7 +96,7 @@ func (p *parallelRun) write(id string) {
 
 // writeStatus keeps the publishers busy.
 func (p *parallelRun) writeStatus() {
-	for n := 0; time.Now().Before(p.end); n++ {
+	for n := 0; p.goesOn(); n++ {
 		r, name := p.pick()
 		if err := r.setPhase(r.ctx(), name, fmt.Sprint("Phase", n)); err != nil && !apierrors.IsConflict(err) {
 			p.t.Errorf("status: %v", err)
@@ -99,7 +108,7 @@ func (p *parallelRun) writeStatus() {
 // edit edits elsewhere and lists right after.
 func (p *parallelRun) edit() {
 	ctx := withActor(p.t.Context(), foreigner)
-	for n := 0; time.Now().Before(p.end); n++ {
+	for n := 0; p.goesOn(); n++ {
 		r, name := p.pick()
 		rec, err := p.w.repo.GetRecord(ctx, recordKey(name))
 		if err != nil {

@@ -19,6 +19,7 @@ var (
 // views and of the repository against the invariants of doc.go. A failure prints
 // its seed and the simplest schedule that fails too.
 func TestSchedules(t *testing.T) {
+	t.Parallel()
 	all := []string{"create", "delete", "both", "pub", "priv", "same", "ssa", "secret", "status", "publish"}
 	writes := []string{"both", "pub", "priv", "same"}
 	plans := []struct {
@@ -46,15 +47,15 @@ func TestSchedules(t *testing.T) {
 	}
 	n := *scheduleCount
 	if n == 0 {
-		n = 500
+		n = 250
 		if raced {
-			n = 50
+			n = 25
 		}
 	}
-	e := newScheduler(t)
 	for _, p := range plans {
 		t.Run(p.name, func(t *testing.T) {
-			e.t = t
+			t.Parallel()
+			e := newScheduler(t)
 			begun := time.Now()
 			for seed := *scheduleSeed; seed < *scheduleSeed+uint64(n); seed++ {
 				c := seeded(seed)

@@ -12,23 +12,25 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// schedPrefix is the etcd prefix of all schedules; each has a workspace of its own.
-const schedPrefix = "/test/schedules"
+// schedPrefix is the etcd prefix of all schedulers.
+const schedPrefix = "/test/schedules/"
 
 // schedTerm is the intents' term in schedules.
 const schedTerm = 15 * time.Second
 
-// scheduler is what all schedules of a test share.
+// scheduler is what all schedules of a test share: an etcd prefix. Each schedule has a
+// workspace of its own.
 type scheduler struct {
-	t    *testing.T
-	etcd *clientv3.Client
-	raw  storage.Interface
-	n    int
+	t      *testing.T
+	prefix string
+	etcd   *clientv3.Client
+	raw    storage.Interface
+	n      int
 }
 
 func newScheduler(t *testing.T) *scheduler {
-	etcd := bridged(t)
-	return &scheduler{t: t, etcd: etcd, raw: newRawWidgets(t, etcd, schedPrefix)}
+	etcd, prefix := bridged(t), schedPrefix+fmt.Sprint(worlds.Add(1))
+	return &scheduler{t: t, prefix: prefix, etcd: etcd, raw: newRawWidgets(t, etcd, prefix)}
 }
 
 // schedReplica is a replica under the scheduler.
@@ -74,12 +76,12 @@ func (e *scheduler) run(p plan, c *choices) (found, trace []string) {
 	e.n++
 	ws := fmt.Sprintf("s%d", e.n)
 	synctest.Test(e.t, func(t *testing.T) {
-		w := &world{t: t, prefix: schedPrefix, ws: ws, repo: newMemRepo(testDID), clock: &jumpClock{}, etcd: e.etcd, raw: e.raw}
+		w := &world{t: t, prefix: e.prefix, ws: ws, repo: newMemRepo(testDID), clock: &jumpClock{}, etcd: e.etcd, raw: e.raw}
 		w.repo.rev = time.Now().UnixMicro() // the bubble's time is another
 		if p.finalizer {
 			w.mapper.finalizer = "test/hold"
 		}
-		s := &schedule{world: w, sched: &sched{views: schedPrefix + "/views" + testPrefix + "/" + ws + "/", commits: w.repo.commits}, plan: p, faults: p.faults}
+		s := &schedule{world: w, sched: &sched{views: e.prefix + "/views" + testPrefix + "/" + ws + "/", commits: w.repo.commits}, plan: p, faults: p.faults}
 		w.repo.hook = s.pds
 		s.client = &schedReplica{replica: &replica{name: "-"}, sched: s.sched}
 		s.play(c)
