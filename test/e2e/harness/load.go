@@ -43,8 +43,10 @@ type LoadFigures struct {
 	Write, Event []time.Duration
 	// Slow is how many events the watch got that never read, until it was closed.
 	Slow int
-	// Replicas and APIServer are by how many bytes their memory grew.
-	Replicas, APIServer int64
+	// Opened is the growth of the memory until all watches were open, Third from there
+	// until a third of the writes were made, End from there to the end of the writes,
+	// when all watches are open still.
+	Opened, Third, End PlaneMemory
 }
 
 // Percentile of sorted durations.
@@ -57,10 +59,9 @@ func Percentile(sorted []time.Duration, p int) time.Duration {
 
 // String is a line of a table.
 func (f *LoadFigures) String() string {
-	const mib = 1 << 20
-	return fmt.Sprintf("writes %d in %s, p50 %s p99 %s | events %d, p50 %s p99 %s max %s | the slow watch got %d | RSS replicas %+d MiB, kube-apiserver %+d MiB",
+	return fmt.Sprintf("writes %d in %s, p50 %s p99 %s | events %d, p50 %s p99 %s max %s | the slow watch got %d | memory: %s; %s; %s",
 		len(f.Write), f.Took.Round(time.Millisecond), Percentile(f.Write, 50), Percentile(f.Write, 99),
-		len(f.Event), Percentile(f.Event, 50), Percentile(f.Event, 99), Percentile(f.Event, 100), f.Slow, f.Replicas/mib, f.APIServer/mib)
+		len(f.Event), Percentile(f.Event, 50), Percentile(f.Event, 99), Percentile(f.Event, 100), f.Slow, f.Opened, f.Third, f.End)
 }
 
 // load is one Load at work.
@@ -91,38 +92,45 @@ func (p *Plane) Load(t testing.TB, o LoadOptions) *LoadFigures {
 	if err != nil {
 		t.Fatal(Explain(err))
 	}
-	replicas, apiServer := p.rss(t)
+	closed := p.Memory(t)
 	slow := l.slow(t, label, list.ResourceVersion)
 	defer slow.Close() //nolint:errcheck // it was read
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var watches, ready sync.WaitGroup
+	var watches, ready, got sync.WaitGroup
+	over := make(chan struct{})
 	for i := range o.Watches {
 		ready.Add(1)
-		watches.Go(func() { l.watch(ctx, t, i%o.Objects, list.ResourceVersion, ready.Done) })
+		got.Add(1)
+		watches.Go(func() { l.watch(ctx, t, i%o.Objects, list.ResourceVersion, ready.Done, got.Done, over) })
 	}
 	ready.Wait()
-	l.write(t)
+	opened := p.Memory(t)
+	l.write(t, 0, o.Writes/3)
+	third := p.Memory(t)
+	l.write(t, o.Writes/3, o.Writes)
+	got.Wait()
+	end := p.Memory(t)
+	close(over)
 	watches.Wait()
-	nowReplicas, nowAPIServer := p.rss(t)
-	l.figures.Replicas, l.figures.APIServer = nowReplicas-replicas, nowAPIServer-apiServer
+	l.figures.Opened, l.figures.Third, l.figures.End = opened.Minus(closed), third.Minus(opened), end.Minus(third)
 	l.figures.Slow = l.drain(t, slow)
 	slices.Sort(l.figures.Write)
 	slices.Sort(l.figures.Event)
 	return &l.figures
 }
 
-// write numbers the writes; each object gets its own in order.
-func (l *load) write(t testing.TB) {
+// write makes the writes from one number to another; each object gets its own in order.
+func (l *load) write(t testing.TB, from, to int) {
 	t.Helper()
 	infras := l.clients.Infra.SocialwebV1alpha1().Infras()
 	begin := time.Now()
 	var wg sync.WaitGroup
 	for object, name := range l.names {
 		wg.Go(func() {
-			for n := object; n < l.o.Writes; n += l.o.Objects {
+			for n := from + (object-from%l.o.Objects+l.o.Objects)%l.o.Objects; n < to; n += l.o.Objects {
 				if l.o.Rate > 0 {
-					time.Sleep(time.Until(begin.Add(time.Duration(n) * time.Second / time.Duration(l.o.Rate))))
+					time.Sleep(time.Until(begin.Add(time.Duration(n-from) * time.Second / time.Duration(l.o.Rate))))
 				}
 				before := time.Now()
 				l.mu.Lock()
@@ -141,16 +149,19 @@ func (l *load) write(t testing.TB) {
 		})
 	}
 	wg.Wait()
-	l.figures.Took = time.Since(begin)
+	l.figures.Took += time.Since(begin)
 }
 
-// watch is a watch of one object, until it got the last write. It may end before, as
-// every watch, and goes on then.
-func (l *load) watch(ctx context.Context, t testing.TB, object int, rv string, ready func()) {
+// watch is a watch of one object. It calls ready when it is open, and got when it got
+// the last write; it stays open until over is closed.
+func (l *load) watch(ctx context.Context, t testing.TB, object int, rv string, ready, got func(), over <-chan struct{}) {
+	ready = sync.OnceFunc(ready)
+	defer ready()
+	got = sync.OnceFunc(got)
+	defer got()
 	client, err := rest.HTTPClientFor(l.Config())
 	if err != nil {
 		t.Error(err)
-		ready()
 		return
 	}
 	defer client.CloseIdleConnections()
@@ -158,7 +169,6 @@ func (l *load) watch(ctx context.Context, t testing.TB, object int, rv string, r
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL()+path, http.NoBody)
 	if err != nil {
 		t.Error(err)
-		ready()
 		return
 	}
 	resp, err := client.Do(req)
@@ -192,6 +202,8 @@ func (l *load) watch(ctx context.Context, t testing.TB, object int, rv string, r
 			return
 		}
 	}
+	got()
+	<-over
 }
 
 // number of the write that an event is of.

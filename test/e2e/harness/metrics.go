@@ -13,13 +13,21 @@ import (
 
 // Metrics is what a replica's /metrics says, in Prometheus' text format.
 func (p *Plane) Metrics(ctx context.Context, r *Replica) (string, error) {
-	c := r.Direct(p.Config())
+	text, err := p.get(ctx, r.Direct(p.Config()), "/metrics")
+	if err != nil {
+		err = fmt.Errorf("%s: %w", r.Name, err)
+	}
+	return text, err
+}
+
+// get reads a path of a server.
+func (p *Plane) get(ctx context.Context, c *rest.Config, path string) (string, error) {
 	client, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return "", err
 	}
 	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Host+"/metrics", http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Host+path, http.NoBody)
 	if err != nil {
 		return "", err
 	}
@@ -30,7 +38,7 @@ func (p *Plane) Metrics(ctx context.Context, r *Replica) (string, error) {
 	defer resp.Body.Close() //nolint:errcheck // it was read
 	b, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("/metrics of %s: %s %s", r.Name, resp.Status, b)
+		err = fmt.Errorf("%s: %s %s", path, resp.Status, b)
 	}
 	return string(b), err
 }

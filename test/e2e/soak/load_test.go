@@ -19,11 +19,10 @@ func TestLoad(t *testing.T) {
 	row(t, "events", "%d to %d watches", len(f.Event), o.Watches)
 	row(t, "write sent to event p50, p99, max", "%s, %s, %s", harness.Percentile(f.Event, 50), harness.Percentile(f.Event, 99), harness.Percentile(f.Event, 100))
 	row(t, "the watch that never reads got", "%d of %d events", f.Slow, o.Writes)
-	row(t, "memory of both replicas", "%+d MiB", f.Replicas>>20)
-	row(t, "memory of kube-apiserver", "%+d MiB", f.APIServer>>20)
-	if f.Replicas > 200<<20 {
-		t.Errorf("the replicas' memory grew by %d bytes", f.Replicas)
-	}
+	row(t, "memory of the watches", "%s", f.Opened)
+	row(t, "a watch, live", "replicas %d KiB, kube-apiserver %d KiB", f.Opened.Replicas.Live>>10/int64(o.Watches), f.Opened.APIServer.Live>>10/int64(o.Watches))
+	row(t, "the first third of the writes", "%s", f.Third)
+	row(t, "the rest of them", "%s", f.End)
 	if o.Writes*payload > 10<<20 && f.Slow == o.Writes {
 		t.Error("the watch that never reads was never closed")
 	}

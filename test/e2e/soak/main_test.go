@@ -16,7 +16,7 @@ var plane *harness.Plane
 // How long each case takes.
 var (
 	quiet    = flag.Duration("quiet", 6*time.Minute, "how long nobody writes before a quota has to become usable")
-	load     = flag.Duration("load", time.Minute, "how long 100 writes a second go to 1,000 watches")
+	load     = flag.Duration("load", 7*time.Minute, "how long 100 writes a second go to 1,000 watches: three times what the history of the watches keeps")
 	watches  = flag.Int("watches", 1000, "how many watches there are under load, and how many are opened and closed")
 	idle     = flag.Duration("idle", 2*time.Hour, "how long memory is looked at while nothing happens")
 	interval = flag.Duration("interval", time.Minute, "how often memory is looked at")
