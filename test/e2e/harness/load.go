@@ -45,8 +45,8 @@ type LoadFigures struct {
 	Slow int
 	// Opened is the growth of the memory until all watches were open, Third from there
 	// until a third of the writes were made, End from there to the end of the writes,
-	// when all watches are open still.
-	Opened, Third, End PlaneMemory
+	// when all watches are open still. Total is the memory at the end.
+	Opened, Third, End, Total PlaneMemory
 }
 
 // Percentile of sorted durations.
@@ -114,6 +114,7 @@ func (p *Plane) Load(t testing.TB, o LoadOptions) *LoadFigures {
 	close(over)
 	watches.Wait()
 	l.figures.Opened, l.figures.Third, l.figures.End = opened.Minus(closed), third.Minus(opened), end.Minus(third)
+	l.figures.Total = end
 	l.figures.Slow = l.drain(t, slow)
 	slices.Sort(l.figures.Write)
 	slices.Sort(l.figures.Event)

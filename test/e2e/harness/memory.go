@@ -34,17 +34,23 @@ type Memory struct {
 }
 
 // PlaneMemory is that of both replicas together, and of kube-apiserver.
-type PlaneMemory struct{ Replicas, APIServer Memory }
+type PlaneMemory struct {
+	Replicas, APIServer Memory
+	// History is how many changes of infras the watch caches of the replicas keep at
+	// most, for watches that begin in the past: those of 75 seconds, and up to twice as
+	// many.
+	History int64
+}
 
 // Minus is the growth since an earlier time.
 func (m PlaneMemory) Minus(o PlaneMemory) PlaneMemory {
 	minus := func(a, b Memory) Memory { return Memory{a.Resident - b.Resident, a.Live - b.Live} }
-	return PlaneMemory{minus(m.Replicas, o.Replicas), minus(m.APIServer, o.APIServer)}
+	return PlaneMemory{minus(m.Replicas, o.Replicas), minus(m.APIServer, o.APIServer), m.History - o.History}
 }
 
 // String is a cell of a table.
 func (m PlaneMemory) String() string {
-	return fmt.Sprintf("replicas %s, kube-apiserver %s", m.Replicas, m.APIServer)
+	return fmt.Sprintf("replicas %s, kube-apiserver %s, history %+d", m.Replicas, m.APIServer, m.History)
 }
 
 // String is a growth.
@@ -56,15 +62,17 @@ func (m Memory) String() string {
 func (p *Plane) Memory(t testing.TB) (m PlaneMemory) {
 	t.Helper()
 	for _, r := range p.Replicas {
-		of := p.memory(t, r.Direct(p.Config()), r.Process())
+		of, text := p.memory(t, r.Direct(p.Config()), r.Process())
 		m.Replicas.Resident += of.Resident
 		m.Replicas.Live += of.Live
+		m.History += int64(Metric(text, "watch_cache_capacity", `resource="infras"`))
 	}
-	m.APIServer = p.memory(t, p.Config(), p.APIServer)
+	m.APIServer, _ = p.memory(t, p.Config(), p.APIServer)
 	return m
 }
 
-func (p *Plane) memory(t testing.TB, c *rest.Config, process *Process) Memory {
+// memory of one server, and its metrics then.
+func (p *Plane) memory(t testing.TB, c *rest.Config, process *Process) (m Memory, text string) {
 	t.Helper()
 	if _, err := p.get(t.Context(), c, "/debug/pprof/heap?gc=1"); err != nil {
 		t.Fatal(err)
@@ -74,5 +82,5 @@ func (p *Plane) memory(t testing.TB, c *rest.Config, process *Process) Memory {
 		t.Fatal(err)
 	}
 	live := Metric(text, "go_memstats_heap_alloc_bytes") + Metric(text, "go_memstats_stack_inuse_bytes")
-	return Memory{Resident: process.RSS(t), Live: int64(live)}
+	return Memory{Resident: process.RSS(t), Live: int64(live)}, text
 }

@@ -10,4 +10,7 @@ import (
 
 var plane *harness.Plane
 
-func TestMain(m *testing.M) { harness.Main(m, &plane, harness.Options{}) }
+func TestMain(m *testing.M) {
+	// A profile collects the garbage before memory is measured.
+	harness.Main(m, &plane, harness.Options{APIServerFlags: []string{"--profiling=true"}})
+}
