@@ -39,8 +39,8 @@ run: build ## Start the dev server: etcd, PDS and API server in one process (ARG
 	@exec bin/infra-apiserver dev $(ARGS)
 
 .PHONY: build
-build: ## Build bin/infra-apiserver
-	$(GO) build -ldflags '$(KUBE_LDFLAGS)' -o bin/infra-apiserver ./cmd/infra-apiserver
+build: ## Build bin/infra-apiserver and bin/infra-controller
+	$(GO) build -ldflags '$(KUBE_LDFLAGS)' -o bin/ ./cmd/infra-apiserver ./cmd/infra-controller
 
 .PHONY: plugin
 plugin: ## Build the kubectl plugin: bin/kubectl-infra
