@@ -67,3 +67,19 @@ func TestManyChangedBack(t *testing.T) {
 		t.Error("the views have not reached the head")
 	}
 }
+
+// Many records appear elsewhere. Their views are made of an export, none of them is
+// asked for by itself.
+func TestManyAppear(t *testing.T) {
+	r := alone(t)
+	for i := range smallRepo + 100 {
+		r.repo.foreign(recordKey(fmt.Sprint("p", i)), widgetRecord("x"))
+	}
+	r.repo.resetCounts()
+	if all, err := r.list(r.ctx()); err != nil || len(all) != smallRepo+101 {
+		t.Errorf("%d objects, %v", len(all), err)
+	}
+	if proofs, exports := r.repo.count("prove"), r.repo.count("export"); proofs != 0 || exports != 1 {
+		t.Errorf("%d proofs, %d exports", proofs, exports)
+	}
+}
