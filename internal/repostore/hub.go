@@ -72,6 +72,8 @@ type Hub struct {
 	nonces  atomic.Int64
 	ticked  atomic.Int64 // unix nanoseconds of the last tick of Run
 	running atomic.Bool
+	// wasReady says that Ready has succeeded.
+	wasReady atomic.Bool
 
 	// failpoint, where set, is told each step by name and decides there: tests
 	// stop, order or kill. It answers true where it did the waiting.

@@ -206,10 +206,11 @@ func (h *Hub) Healthz() error {
 	return nil
 }
 
-// Ready fails until every repository is caught up or known to be unreachable:
-// one tenant's dead PDS unreadies nobody.
+// Ready fails, after a start, until every repository is caught up or known to be
+// unreachable: one tenant's dead PDS unreadies nobody. Nor does a repository that comes
+// later: its own workspace waits for its first read, and all replicas begin that at once.
 func (h *Hub) Ready() error {
-	if err := h.mountsLoaded(); err != nil {
+	if err := h.mountsLoaded(); err != nil || h.wasReady.Load() {
 		return err
 	}
 	for _, m := range h.allMounts() {
@@ -220,6 +221,7 @@ func (h *Hub) Ready() error {
 			return fmt.Errorf("AtprotoRepo %s/%s is being read for the first time", m.Workspace, m.Name)
 		}
 	}
+	h.wasReady.Store(true)
 	return nil
 }
 
