@@ -40,6 +40,7 @@ var cases = []struct {
 	{"delete", testDelete},
 	{"explain", testExplain},
 	{"validation", testValidation},
+	{"kinds without a record", testPlainKinds},
 	{"foreign edits", testForeignEdits},
 	{"plugin", testPlugin},
 }

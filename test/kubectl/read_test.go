@@ -99,7 +99,7 @@ func testExplain(t *testing.T, e env) {
 			t.Errorf("explain infra.spec lacks %s", want)
 		}
 	}
-	for _, field := range []string{"infra.spec.contracts.state", "einf.spec.ttlSeconds", "arepo.spec.access", "infra.status.record.cid"} {
+	for _, field := range []string{"infra.spec.contracts.state", "einf.spec.ttlSeconds", "arepo.spec.access", "infra.status.record.cid", "cc.spec.resources.cpu", "infcol.spec.maxItems", "einfcol.status.children.boundBy"} {
 		if out := e.k.Run(t, "explain", field); !strings.Contains(out, "DESCRIPTION") || strings.Contains(out, "<empty>") {
 			t.Errorf("explain %s: %s", field, out)
 		}
