@@ -4,9 +4,11 @@ import (
 	"context"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
 	"socialweb.computer/infra-apiserver/internal/repostore"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -101,11 +103,23 @@ func (m *collectionMirror) holder(s seat) *collection {
 	return first
 }
 
+// before orders collections by their creation. Of two that were created in the same
+// second the one that has the seat keeps it.
 func (c *collection) before(o *collection) bool {
-	if !c.CreationTimestamp.Equal(&o.CreationTimestamp) {
+	switch {
+	case !c.CreationTimestamp.Equal(&o.CreationTimestamp):
 		return c.CreationTimestamp.Before(&o.CreationTimestamp)
+	case c.seated() != o.seated():
+		return c.seated()
+	default:
+		return c.UID < o.UID
 	}
-	return c.UID < o.UID
+}
+
+// seated tells whether the status says that the collection has its seat.
+func (c *collection) seated() bool {
+	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason != v1alpha1.ReasonAlreadyCollected
 }
 
 // put takes a collection. What its own status says changes nothing, until it is being

@@ -54,7 +54,7 @@ func (s *schedule) checkBindings() {
 			s.violation("record %s has the identity %s and no object", name, id)
 		case len(by) == 1 && detached:
 			s.violation("record %s is served by %s and detached", name, by)
-		case len(by) == 0 && rec != nil && !detached && (taken == nil || st.URI == uri):
+		case len(by) == 0 && rec != nil && !detached && (taken == nil || st.URI == uri) && !s.full():
 			s.violation("record %s is served by nobody, and is not detached", name)
 		}
 		if len(by) != 1 {

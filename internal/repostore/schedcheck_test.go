@@ -48,6 +48,7 @@ func (s *schedule) check() {
 		s.checkStates(name, s.statesOf(name))
 	}
 	s.checkBindings()
+	s.checkChildren()
 	states := s.statesOf("o")
 	for _, o := range s.ops {
 		s.checkOp(o, states)
@@ -84,6 +85,7 @@ func (s *schedule) checkEnd(name string) {
 			continue // see checkBindings
 		}
 		switch {
+		case obj == nil && rec != nil && s.full():
 		case obj == nil && rec != nil:
 			s.violation("after %s: %s has a record and no view", step, name)
 		case obj != nil && rec == nil && !st.orphaned():

@@ -171,7 +171,7 @@ func (s *schedule) checkRead(o *schedOp) {
 		case s.plan.bindings && (obj == nil || obj.Status.Record == nil):
 			ok = true // private, or its record is detached
 		case obj == nil:
-			ok = rec == nil
+			ok = rec == nil || s.plan.collection == 1 // there may have been no room
 		case obj.DeletionTimestamp != nil && rec == nil, obj.DeletionTimestamp != nil && s.plan.finalizer:
 			ok = true // frozen
 		case rec != nil && !valid(rec):

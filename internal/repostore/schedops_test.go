@@ -59,6 +59,9 @@ func (s *schedule) fresh(o *schedOp) *widget {
 	w.UID = types.UID("uid-" + o.id)
 	setLabel(w, o.id)
 	setItem(w, "base")
+	if s.plan.collection > 0 {
+		w.Spec.Record.Repo = testRepo
+	}
 	if s.plan.finalizer {
 		w.Finalizers = []string{s.mapper.finalizer}
 	}

@@ -69,6 +69,7 @@ type plan struct {
 	empty                   bool // begins without an object
 	finalizer               bool
 	bindings                bool // objects are unbound, bound, and follow records
+	collection              int  // the repository is not the default; a collection of so many records is
 }
 
 // run makes one schedule from choices and returns what it violates.
@@ -80,6 +81,9 @@ func (e *scheduler) run(p plan, c *choices) (found, trace []string) {
 		w.repo.rev = time.Now().UnixMicro() // the bubble's time is another
 		if p.finalizer {
 			w.mapper.finalizer = "test/hold"
+		}
+		if p.collection > 0 {
+			w.collection = aCollection("col", p.collection)
 		}
 		s := &schedule{world: w, sched: &sched{views: e.prefix + "/views" + testPrefix + "/" + ws + "/", commits: w.repo.commits}, plan: p, faults: p.faults}
 		w.repo.hook = s.pds
@@ -247,6 +251,9 @@ func (s *schedule) finish() {
 	s.landAll()
 	for _, r := range s.replicas {
 		r.deliverAllAs(r.actx("ingest")) // what it does is part of the history
+	}
+	for _, r := range s.replicas {
+		r.deliverAllAs(r.actx("ingest")) // for what has room since
 	}
 	time.Sleep(time.Second)
 }

@@ -45,6 +45,9 @@ type world struct {
 	etcd   *clientv3.Client
 	mapper widgetMapper
 	raw    storage.Interface // nil: each replica makes its own
+	// collection, where not nil, makes the records appear: the repository is not the
+	// default then.
+	collection *Collection
 }
 
 var worlds atomic.Int64
@@ -86,6 +89,7 @@ func (w *world) replica(name string, change ...func(*HubConfig)) *replica {
 		codec: widgetCodec, transformer: plaintext.NewEncryptCheckTransformer(), annotated: true,
 	})
 	r.src.stall()
+	r.hub.SetCollection(r.ws, testRepo, widgetCollection, r.collection)
 	r.mount(AccessReadWrite)
 	r.hub.SetMountsLoaded()
 	return r
@@ -93,7 +97,7 @@ func (w *world) replica(name string, change ...func(*HubConfig)) *replica {
 
 // mount mounts, or mounts anew, the world's repository.
 func (r *replica) mount(a Access, change ...func(*MountedRepo)) {
-	m := MountedRepo{Workspace: r.ws, Name: testRepo, Repo: r.repo, Source: r.src, Default: true, Access: a}
+	m := MountedRepo{Workspace: r.ws, Name: testRepo, Repo: r.repo, Source: r.src, Default: r.collection == nil, Access: a}
 	for _, f := range change {
 		f(&m)
 	}
