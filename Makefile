@@ -39,8 +39,8 @@ run: build ## Start the dev server: etcd, PDS and API server in one process (ARG
 	@exec bin/infra-apiserver dev $(ARGS)
 
 .PHONY: build
-build: ## Build bin/infra-apiserver and bin/infra-controller
-	$(GO) build -ldflags '$(KUBE_LDFLAGS)' -o bin/ ./cmd/infra-apiserver ./cmd/infra-controller
+build: ## Build bin/infra-apiserver, bin/infra-controller and bin/kubectl-infra
+	$(GO) build -ldflags '$(KUBE_LDFLAGS)' -o bin/ ./cmd/infra-apiserver ./cmd/infra-controller ./cmd/kubectl-infra
 
 .PHONY: plugin
 plugin: ## Build the kubectl plugin: bin/kubectl-infra

@@ -12,7 +12,7 @@ import (
 	"socialweb.computer/infra-apiserver/hack/deploy/image"
 )
 
-// buildImage builds the server for all platforms and the image of it.
+// buildImage builds the programs for all platforms and the image of them.
 func buildImage(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("deploy image", flag.ContinueOnError)
 	module := flags.String("module", ".", "directory of the server's module")
@@ -32,14 +32,14 @@ func buildImage(ctx context.Context, args []string) error {
 	o := image.Options{Programs: map[string]string{}, Version: *version, Revision: *revision, Created: time.Unix(*created, 0).UTC()}
 	for _, arch := range []string{"amd64", "arm64"} {
 		o.Programs[arch] = filepath.Join(dir, arch)
-		// No path of this machine is in the program, so that any machine builds the
-		// same one.
+		// No path of this machine is in a program, so that any machine builds the
+		// same ones.
 		//nolint:gosec // the flags are those of whoever builds
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", *ldflags, "-o", o.Programs[arch], "./cmd/infra-apiserver")
+		cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", *ldflags, "-o", o.Programs[arch] + "/"}, packages()...)...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = *module, os.Stdout, os.Stderr
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=")
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("program for %s: %w", arch, err)
+			return fmt.Errorf("programs for %s: %w", arch, err)
 		}
 	}
 	digest, err := image.Write(*out, o)
@@ -48,4 +48,13 @@ func buildImage(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("%s:%s@%s\n", *out, *version, digest)
 	return nil
+}
+
+// packages of the image's programs.
+func packages() []string {
+	out := make([]string, len(image.Programs))
+	for i, name := range image.Programs {
+		out[i] = "./cmd/" + name
+	}
+	return out
 }

@@ -26,7 +26,7 @@ func (o Options) config(img v1.Image, platform v1.Platform) *v1.ConfigFile {
 		Created: v1.Time{Time: o.Created},
 		Config: v1.Config{
 			User:         fmt.Sprintf("%d:%d", User, User),
-			Entrypoint:   []string{Program},
+			Entrypoint:   []string{"/" + Programs[0]},
 			Env:          []string{"PATH=/", "SSL_CERT_FILE=" + authoritiesFile},
 			WorkingDir:   "/",
 			Labels:       o.labels(),

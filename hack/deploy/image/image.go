@@ -17,12 +17,13 @@ import (
 // User of the process, as the Deployment demands it, and its group.
 const User = 65532
 
-// Program is where the program lies in the image.
-const Program = "/infra-apiserver"
+// Programs of the image, each at the root under its name. The first is what the image
+// runs when it isn't told otherwise.
+var Programs = []string{"infra-apiserver", "infra-controller"}
 
 // Options of an image.
 type Options struct {
-	// Programs is the static program of each platform, as the path of a file by the
+	// Programs is a directory of each platform that holds its static Programs, by the
 	// name of the architecture (amd64, arm64). The operating system is linux.
 	Programs map[string]string
 	// Version and Revision name what was built; Created is the time that all files
@@ -66,12 +67,12 @@ const refName = "org.opencontainers.image.ref.name"
 func Index(o Options) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range []string{"amd64", "arm64"} {
-		program, ok := o.Programs[arch]
+		dir, ok := o.Programs[arch]
 		if !ok {
-			return nil, fmt.Errorf("image: no program for %s", arch)
+			return nil, fmt.Errorf("image: no programs for %s", arch)
 		}
 		platform := v1.Platform{OS: "linux", Architecture: arch}
-		img, err := build(program, platform, o)
+		img, err := build(dir, platform, o)
 		if err != nil {
 			return nil, fmt.Errorf("image for %s: %w", arch, err)
 		}
@@ -84,33 +85,47 @@ func Index(o Options) (v1.ImageIndex, error) {
 	return annotated, nil
 }
 
-// build makes the image of one platform: what hardly changes below the program.
-func build(program string, platform v1.Platform, o Options) (v1.Image, error) {
-	binary, err := os.ReadFile(program)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkProgram(bytes.NewReader(binary), platform.Architecture); err != nil {
-		return nil, fmt.Errorf("%s: %w", program, err)
-	}
+// layer of an image, before it is made.
+type layer struct {
+	of    string
+	files []file
+}
+
+// layers of the image of a platform: what hardly changes below the programs, each of
+// which is one of its own.
+func layers(dir, arch string) ([]layer, error) {
 	authorities, err := authorities()
 	if err != nil {
 		return nil, err
 	}
+	out := []layer{{"users and authorities", system(authorities)}}
+	for _, name := range Programs {
+		binary, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // whoever builds names it
+		if err != nil {
+			return nil, err
+		}
+		if err := checkProgram(bytes.NewReader(binary), arch); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, layer{name, []file{{name: name, mode: 0o755, content: binary}}})
+	}
+	return out, nil
+}
+
+// build makes the image of one platform.
+func build(dir string, platform v1.Platform, o Options) (v1.Image, error) {
+	all, err := layers(dir, platform.Architecture)
+	if err != nil {
+		return nil, err
+	}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	for _, l := range []struct {
-		of    string
-		files []file
-	}{
-		{"users and authorities", system(authorities)},
-		{"the program", []file{{name: Program[1:], mode: 0o755, content: binary}}},
-	} {
-		layer, err := newLayer(l.files, o.Created)
+	for _, l := range all {
+		made, err := newLayer(l.files, o.Created)
 		if err != nil {
 			return nil, fmt.Errorf("layer of %s: %w", l.of, err)
 		}
 		if img, err = mutate.Append(img, mutate.Addendum{
-			Layer: layer, MediaType: types.OCILayer,
+			Layer: made, MediaType: types.OCILayer,
 			History: v1.History{Created: v1.Time{Time: o.Created}, CreatedBy: l.of},
 		}); err != nil {
 			return nil, err

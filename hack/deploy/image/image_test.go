@@ -22,8 +22,7 @@ import (
 
 var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// options with a program that is built for the test: it says who it is and what it
-// trusts.
+// options with programs that are built for the test, and do nothing.
 func options(t *testing.T) Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,10 +33,16 @@ func options(t *testing.T) Options {
 	o := Options{Programs: map[string]string{}, Version: "v1.2.3", Revision: "abc", Created: at}
 	for _, arch := range []string{"amd64", "arm64"} {
 		o.Programs[arch] = filepath.Join(dir, arch)
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", o.Programs[arch], source)
+		first := filepath.Join(o.Programs[arch], Programs[0])
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", first, source)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, other := range Programs[1:] {
+			if err := os.Link(first, filepath.Join(o.Programs[arch], other)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return o
@@ -141,7 +146,7 @@ func checkImage(t *testing.T, img v1.Image, platform *v1.Platform) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.OS != platform.OS || c.Architecture != platform.Architecture || c.Config.User != "65532:65532" || !slices.Equal(c.Config.Entrypoint, []string{Program}) {
+	if c.OS != platform.OS || c.Architecture != platform.Architecture || c.Config.User != "65532:65532" || !slices.Equal(c.Config.Entrypoint, []string{"/infra-apiserver"}) {
 		t.Errorf("config %+v", c)
 	}
 	for _, l := range []string{"title", "description", "licenses", "version", "revision", "created"} {
@@ -153,15 +158,17 @@ func checkImage(t *testing.T, img v1.Image, platform *v1.Platform) {
 		t.Errorf("history %v of layers %v, created %s", c.History, c.RootFS.DiffIDs, c.Created)
 	}
 	files := unpack(t, img)
-	want := []string{"etc/", "etc/group", "etc/nsswitch.conf", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt", "infra-apiserver"}
+	want := []string{"etc/", "etc/group", "etc/nsswitch.conf", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt", "infra-apiserver", "infra-controller"}
 	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
 		t.Errorf("files %v", got)
 	}
 	if !strings.Contains(files["etc/passwd"], ":65532:65532:") {
 		t.Errorf("passwd %q", files["etc/passwd"])
 	}
-	if err := checkProgram(strings.NewReader(files["infra-apiserver"]), platform.Architecture); err != nil {
-		t.Error(err)
+	for _, name := range Programs {
+		if err := checkProgram(strings.NewReader(files[name]), platform.Architecture); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -221,13 +228,19 @@ func TestAuthorities(t *testing.T) {
 
 func TestRefusedPrograms(t *testing.T) {
 	good := options(t)
+	text := t.TempDir()
+	for _, name := range Programs {
+		if err := os.WriteFile(filepath.Join(text, name), []byte(strings.Repeat("no program ", 20)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, c := range map[string]struct {
 		programs map[string]string
 		want     string
 	}{
-		"one is missing":          {map[string]string{"amd64": good.Programs["amd64"]}, "no program for arm64"},
+		"one is missing":          {map[string]string{"amd64": good.Programs["amd64"]}, "no programs for arm64"},
 		"of another architecture": {map[string]string{"amd64": good.Programs["arm64"], "arm64": good.Programs["arm64"]}, "not for amd64"},
-		"not a program":           {map[string]string{"amd64": "image_test.go", "arm64": good.Programs["arm64"]}, "bad magic"},
+		"not a program":           {map[string]string{"amd64": text, "arm64": good.Programs["arm64"]}, "bad magic"},
 		"not there":               {map[string]string{"amd64": "nowhere", "arm64": good.Programs["arm64"]}, "nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,13 +35,14 @@ func (c Condition) In(v Variant) bool { return c.Holds == nil || c.Holds(v) }
 
 // The conditions there are.
 var (
-	inClusterEtcd    = Condition{func(v Variant) bool { return v.Etcd == EtcdInCluster }, ".Values.etcd.enabled"}
-	externalEtcd     = Condition{func(v Variant) bool { return v.Etcd == EtcdExternal }, "not .Values.etcd.enabled"}
-	ownCertificate   = Condition{func(v Variant) bool { return !v.CertManager }, "not .Values.certManager.enabled"}
-	certManager      = Condition{func(v Variant) bool { return v.CertManager }, ".Values.certManager.enabled"}
-	networkPolicy    = Condition{nil, ".Values.networkPolicy.enabled"}
-	etcdNetwork      = Condition{inClusterEtcd.Holds, "and .Values.networkPolicy.enabled .Values.etcd.enabled"}
-	hasController    = Condition{nil, ".Values.controller.enabled"}
-	hasPriority      = Condition{nil, ".Values.priorityClassName"}
-	makesCredentials = Condition{nil, ".Values.credentials.createNamespace"}
+	inClusterEtcd     = Condition{func(v Variant) bool { return v.Etcd == EtcdInCluster }, ".Values.etcd.enabled"}
+	externalEtcd      = Condition{func(v Variant) bool { return v.Etcd == EtcdExternal }, "not .Values.etcd.enabled"}
+	ownCertificate    = Condition{func(v Variant) bool { return !v.CertManager }, "not .Values.certManager.enabled"}
+	certManager       = Condition{func(v Variant) bool { return v.CertManager }, ".Values.certManager.enabled"}
+	networkPolicy     = Condition{nil, ".Values.networkPolicy.enabled"}
+	etcdNetwork       = Condition{inClusterEtcd.Holds, "and .Values.networkPolicy.enabled .Values.etcd.enabled"}
+	hasController     = Condition{nil, ".Values.controller.enabled"}
+	controllerNetwork = Condition{nil, "and .Values.networkPolicy.enabled .Values.controller.enabled"}
+	hasPriority       = Condition{nil, ".Values.priorityClassName"}
+	makesCredentials  = Condition{nil, ".Values.credentials.createNamespace"}
 )

@@ -31,7 +31,7 @@ func Objects() []Object {
 	var all []Object
 	for _, some := range [][]Object{
 		namespaces(), identity(), rbac(), servingCertificate(), certManagerCertificate(), roles(),
-		server(), network(), etcd(), registration(), controllerIdentity(),
+		server(), network(), etcd(), registration(), controllerIdentity(), controller(),
 	} {
 		all = append(all, some...)
 	}

@@ -32,7 +32,7 @@ func find[T metav1.Object](t *testing.T) map[string]T {
 	return out
 }
 
-// pods of the server and of etcd.
+// pods of the server, the controller and etcd.
 func pods(t *testing.T) map[string]corev1.PodTemplateSpec {
 	t.Helper()
 	out := map[string]corev1.PodTemplateSpec{}
@@ -42,7 +42,7 @@ func pods(t *testing.T) map[string]corev1.PodTemplateSpec {
 	for name, s := range find[*appsv1.StatefulSet](t) {
 		out[name] = s.Spec.Template
 	}
-	if len(out) != 2 {
+	if len(out) != 3 {
 		t.Fatalf("%d pods", len(out))
 	}
 	return out
@@ -159,11 +159,15 @@ func selects(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// Only the server's pods are the server's: etcd's have other labels.
+// Only the server's pods are the server's: those of others have other labels.
 func TestSelectorsAreDisjoint(t *testing.T) {
-	p := pods(t)
-	if selects(selector(containerName), p[EtcdName].Labels) || selects(selector(etcdContainer), p[Name].Labels) {
-		t.Error("the server's and etcd's pods are taken for each other")
+	components := map[string]string{Name: containerName, EtcdName: etcdContainer, ControllerName: controllerContainer}
+	for name, p := range pods(t) {
+		for other, component := range components {
+			if selects(selector(component), p.Labels) != (name == other) {
+				t.Errorf("the pods of %s are taken for those of %s", name, other)
+			}
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ func serverPod() corev1.PodSpec {
 				{Name: servingVolume, MountPath: servingDir, ReadOnly: true},
 			},
 		}},
-		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{spread("kubernetes.io/hostname"), spread("topology.kubernetes.io/zone")},
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{spread(containerName, "kubernetes.io/hostname"), spread(containerName, "topology.kubernetes.io/zone")},
 		Volumes: []corev1.Volume{
 			secretVolume(etcdVolume, EtcdClientSecret, "ca.crt", "tls.crt", "tls.key"),
 			secretVolume(servingVolume, ServingSecret, "tls.crt", "tls.key"),
@@ -154,10 +154,10 @@ func serverArgs() []string {
 }
 
 // spread keeps the replicas of one revision apart where the cluster has room.
-func spread(topology string) corev1.TopologySpreadConstraint {
+func spread(component, topology string) corev1.TopologySpreadConstraint {
 	return corev1.TopologySpreadConstraint{
 		MaxSkew: 1, TopologyKey: topology, WhenUnsatisfiable: corev1.ScheduleAnyway,
-		LabelSelector:  &metav1.LabelSelector{MatchLabels: selector(containerName)},
+		LabelSelector:  &metav1.LabelSelector{MatchLabels: selector(component)},
 		MatchLabelKeys: []string{"pod-template-hash"},
 	}
 }

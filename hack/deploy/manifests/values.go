@@ -44,17 +44,20 @@ type Place struct {
 func onServer(path ...string) Place { return Place{"Deployment", Name, path} }
 func onEtcd(path ...string) Place   { return Place{"StatefulSet", EtcdName, path} }
 
+func onController(path ...string) Place { return Place{"Deployment", ControllerName, path} }
+
 // Values are all values of the chart, as values.yaml lists them.
 func Values() []Value {
 	member := path(pod, "containers", "["+etcdContainer+"]")
+	acting := path(pod, "containers", "["+controllerContainer+"]")
 	return []Value{
 		{
-			Name: "image", Doc: "The server's image: push yours and name it here, best by its digest.",
-			At: []Place{onServer(path(container, "image")...), onEtcd(path(pod, "initContainers", "["+certsInitName+"]", "image")...)},
+			Name: "image", Doc: "The image of server and controller: push yours and name it here, best by its digest.",
+			At: []Place{onServer(path(container, "image")...), onController(path(acting, "image")...), onEtcd(path(pod, "initContainers", "["+certsInitName+"]", "image")...)},
 		},
 		{
 			Name: "imagePullSecrets", Doc: "For a registry that asks who you are: [{name: …}].", Form: Block, Default: []any{},
-			At: []Place{onServer(path(pod, "imagePullSecrets")...), onEtcd(path(pod, "imagePullSecrets")...)},
+			At: []Place{onServer(path(pod, "imagePullSecrets")...), onController(path(pod, "imagePullSecrets")...), onEtcd(path(pod, "imagePullSecrets")...)},
 		},
 		{Name: "replicas", Doc: "Each serves everything; one of them publishes statuses.", At: []Place{onServer("spec", "replicas")}},
 		{
@@ -69,8 +72,8 @@ func Values() []Value {
 		{Name: "extraVolumes", Doc: "Volumes for further flags: an audit policy, an encryption configuration.", Form: Splice, Default: []any{}, At: []Place{onServer(path(pod, "volumes")...)}},
 		{Name: "extraVolumeMounts", Doc: "Where they are mounted in the server.", Form: Splice, Default: []any{}, At: []Place{onServer(path(container, "volumeMounts")...)}},
 		{Name: "podAnnotations", Doc: "Of the server's pods.", Form: Block, Default: map[string]any{}, At: []Place{onServer("spec", "template", "metadata", "annotations")}},
-		{Name: "nodeSelector", Doc: "Of all pods.", Form: Block, Default: map[string]any{}, At: []Place{onServer(path(pod, "nodeSelector")...), onEtcd(path(pod, "nodeSelector")...)}},
-		{Name: "tolerations", Doc: "Of all pods.", Form: Block, Default: []any{}, At: []Place{onServer(path(pod, "tolerations")...), onEtcd(path(pod, "tolerations")...)}},
+		{Name: "nodeSelector", Doc: "Of all pods.", Form: Block, Default: map[string]any{}, At: []Place{onServer(path(pod, "nodeSelector")...), onController(path(pod, "nodeSelector")...), onEtcd(path(pod, "nodeSelector")...)}},
+		{Name: "tolerations", Doc: "Of all pods.", Form: Block, Default: []any{}, At: []Place{onServer(path(pod, "tolerations")...), onController(path(pod, "tolerations")...), onEtcd(path(pod, "tolerations")...)}},
 		{
 			Name: "credentials.namespace", Doc: "Holds the credentials of accounts. The server may read every Secret in it.",
 			Form: Text, Default: CredentialsNamespace, Replaces: CredentialsNamespace,
@@ -80,6 +83,12 @@ func Values() []Value {
 			Name: "controller.enabled", Form: Text, Default: true,
 			Doc: "Run the controller, which has contracts fulfilled. With false, nothing that is declared runs.",
 		},
+		{Name: "controller.replicas", Doc: "One of them acts, the others wait to take over.", At: []Place{onController("spec", "replicas")}},
+		{Name: "controller.resources", Doc: "Of the controller.", Form: Block, At: []Place{onController(path(acting, "resources")...)}},
+		{Name: "controller.extraArgs", Doc: "Further flags of the controller, such as --contracts-kubeconfig=/etc/contracts/kubeconfig.", Form: Splice, Default: []any{}, At: []Place{onController(path(acting, "args")...)}},
+		{Name: "controller.extraVolumes", Doc: "Volumes for those.", Form: Block, Default: []any{}, At: []Place{onController(path(pod, "volumes")...)}},
+		{Name: "controller.extraVolumeMounts", Doc: "Where they are mounted in the controller.", Form: Block, Default: []any{}, At: []Place{onController(path(acting, "volumeMounts")...)}},
+		{Name: "controller.podAnnotations", Doc: "Of the controller's pods.", Form: Block, Default: map[string]any{}, At: []Place{onController("spec", "template", "metadata", "annotations")}},
 		{Name: "networkPolicy.enabled", Doc: "Limit who reaches the pods and whom they reach.", Form: Text, Default: true},
 		{Name: "etcd.enabled", Doc: "Run an etcd of one member. With false, externalEtcd says where etcd is.", Form: Text, Default: true},
 		{Name: "etcd.image", Doc: "Of etcd itself.", At: []Place{onEtcd(path(member, "image")...)}},

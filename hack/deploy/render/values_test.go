@@ -19,8 +19,11 @@ func TestEveryValueCounts(t *testing.T) {
 		"podAnnotations":    map[string]any{"other": "1"}, "nodeSelector": map[string]any{"other": "1"},
 		"tolerations":           []any{map[string]any{"key": "other"}},
 		"credentials.namespace": "other-credentials", "credentials.createNamespace": false, "networkPolicy.enabled": false,
-		"controller.enabled": false,
-		"etcd.enabled":       false, "etcd.image": "registry.test/etcd:1", "etcd.storage": "77Gi", "etcd.storageClassName": "other-class",
+		"controller.enabled": false, "controller.replicas": 7, "controller.resources": map[string]any{"limits": map[string]any{"memory": "79Mi"}},
+		"controller.extraArgs": []any{"--other=2"}, "controller.podAnnotations": map[string]any{"other": "2"},
+		"controller.extraVolumes":      []any{map[string]any{"name": "other2", "emptyDir": map[string]any{}}},
+		"controller.extraVolumeMounts": []any{map[string]any{"name": "other2", "mountPath": "/other2"}},
+		"etcd.enabled":                 false, "etcd.image": "registry.test/etcd:1", "etcd.storage": "77Gi", "etcd.storageClassName": "other-class",
 		"etcd.resources": map[string]any{"limits": map[string]any{"memory": "78Mi"}}, "externalEtcd.servers": "https://other:2379",
 		"certManager.enabled": true,
 	}
