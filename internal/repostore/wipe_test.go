@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,6 +76,26 @@ func TestWipedViewsAreRebuilt(t *testing.T) {
 				t.Errorf("the followed record is served as %+v", obj)
 			}
 		})
+	}
+}
+
+// What follows from the time at which a record was first seen doesn't follow anew from
+// a rebuild.
+func TestRebuildKeepsTheTimeOfFirstSight(t *testing.T) {
+	w := newWorld(t)
+	a := w.replica("A")
+	w.repo.foreign(recordKey("undated"), widgetRecord("x"))
+	a.deliverAll()
+	before, _ := a.shown("undated")
+	w.wipe()
+	w.clock.jump(time.Hour)
+	for _, name := range []string{"B", "C"} {
+		r := w.replica(name)
+		r.uids()
+		if after, _ := r.shown("undated"); after == nil || !after.CreationTimestamp.Equal(&before.CreationTimestamp) {
+			t.Errorf("%v, before %v", after, before.CreationTimestamp)
+		}
+		w.wipe()
 	}
 }
 
