@@ -68,23 +68,27 @@ clean: ## Remove what was built and the dev server's data; Go's caches stay
 
 ##@ Test
 
-# Two packages at a time, as many as the smallest machine has cores. The tests
-# start every service that they need, on loopback.
+# Packages at a time. The smallest machine has two cores; one of three packages waits
+# for a PDS or for a clock, as a rule.
+PACKAGES := 3
+
+# The tests start every service that they need, on loopback.
 .PHONY: test
 test: bin/kubectl $(REFERENCE_PDS) ## Run every test, and each fuzz target for a moment (PKGS=…, ARGS="-run …")
-	$(GO) test -p 2 -timeout 25m $(ARGS) $(PKGS)
+	$(GO) test -p $(PACKAGES) -timeout 25m $(ARGS) $(PKGS)
 ifeq ($(PKGS),./...)
 	@$(MAKE) --no-print-directory verify-monitoring
 	hack/fuzz.sh $(FUZZTIME)
 endif
 
-E2E_PKGS = $(if $(filter ./...,$(PKGS)),./test/e2e/... ./test/cases ./test/kubectl,$(PKGS))
+# The longest comes first, so that nothing waits for it alone at the end.
+E2E_PKGS = $(if $(filter ./...,$(PKGS)),./test/cases ./test/e2e/... ./test/kubectl,$(PKGS))
 
 # Each package has a control plane of its own. What they test is programs, so that
 # a result of before says nothing.
 .PHONY: e2e
 e2e: build $(KUBE_PROGRAMS) $(REFERENCE_PDS) ## Run the tests on a real control plane: kube-apiserver, controller-manager, etcd
-	$(GO) test -tags e2e -count=1 -p 2 -timeout 15m $(ARGS) $(E2E_PKGS)
+	$(GO) test -tags e2e -count=1 -p $(PACKAGES) -timeout 15m $(ARGS) $(E2E_PKGS)
 
 # Minutes and hours of quiet and load, with figures: two and a half hours as it stands.
 .PHONY: soak
@@ -99,7 +103,7 @@ RACE_PKGS = $(if $(filter ./...,$(PKGS)),$$($(GO) list ./cmd/... ./internal/... 
 .PHONY: race
 race: export CGO_ENABLED := 1
 race: $(REFERENCE_PDS) ## Run our packages' tests under the race detector
-	$(GO) test -race -p 2 -timeout 40m $(ARGS) $(RACE_PKGS)
+	$(GO) test -race -p $(PACKAGES) -timeout 40m $(ARGS) $(RACE_PKGS)
 
 # A count, not a time: what a run does is then the same on a busy machine.
 FUZZTIME ?= 2000x
@@ -117,15 +121,14 @@ bench: build $(KUBE_PROGRAMS) $(REFERENCE_PDS) ## Measure against the PDS and ag
 
 ##@ Check
 
-# The cheap checks come first, so that it fails fast.
+# The cheap checks come first, so that it fails fast. go vet is one of the linters.
 .PHONY: verify
 verify: ## Everything that needs no running test: formats, sizes, modules, generated code, vet, lint
 	hack/verify-files.sh
 	$(GO) mod tidy -diff
 	hack/verify-lexicons.sh
 	hack/verify-codegen.sh
-	$(GO) vet -tags e2e,soak ./...
-	cd hack/deploy && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) test -count=1 ./...
+	cd hack/deploy && $(GO) mod tidy -diff && $(GO) test -count=1 ./...
 	@$(MAKE) --no-print-directory lint
 
 .PHONY: lint
