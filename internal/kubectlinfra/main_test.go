@@ -101,6 +101,7 @@ func TestPlugin(t *testing.T) {
 		"wait for a phase":          testWaitPhase,
 		"wait for the end":          testWaitDelete,
 		"completion":                testCompletion,
+		"tree of a collection":      testTreeCollection,
 		"tree":                      testTree,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, p) })

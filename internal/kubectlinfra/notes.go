@@ -28,7 +28,11 @@ func (f *forest) note(title string, conditions []metav1.Condition) {
 		if normal, known := usual[c.Type]; !known || c.Status == normal {
 			continue
 		}
-		f.notes = append(f.notes, fmt.Sprintf("%s: %s=%s, %s: %s", title, c.Type, c.Status, c.Reason, c.Message))
+		text := fmt.Sprintf("%s: %s=%s, %s", title, c.Type, c.Status, c.Reason)
+		if c.Message != "" {
+			text += ": " + c.Message
+		}
+		f.notes = append(f.notes, text)
 	}
 }
 

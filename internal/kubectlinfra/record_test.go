@@ -87,7 +87,7 @@ func testRecordInvalid(t *testing.T, p plugin) {
 	p.create(t, "broken", contracts("a")...)
 	p.edit(t, "broken", func(r map[string]any) { r["contracts"].([]any)[0].(map[string]any)["state"] = "up" })
 	r := p.do(t.Context(), "record", "broken", "--exit-code")
-	if r.code != 1 || !strings.Contains(r.out, `! contracts[0].state   "up"`) || !strings.Contains(r.out, "\nThe record can't be read as this kind: ") {
+	if r.code != 1 || !strings.Contains(r.out, `! contracts[0].state   "up"`) || !strings.Contains(r.out, "\nRecordValid is False: record ") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	tree := p.run(t, "tree", "broken")

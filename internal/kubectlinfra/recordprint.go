@@ -44,7 +44,7 @@ func (p *pair) printNotes(out io.Writer, more bool) error {
 		notes = append(notes, "+ is beyond the kind: it stays in the record.")
 	}
 	if c := meta.FindStatusCondition(p.status.Conditions, v1alpha1.ConditionRecordValid); c != nil && c.Status == metav1.ConditionFalse {
-		notes = append(notes, "The record can't be read as this kind: "+c.Message)
+		notes = append(notes, v1alpha1.ConditionRecordValid+" is False: "+c.Message)
 	}
 	for i, n := range notes {
 		if i == 0 {

@@ -1,14 +1,17 @@
 package kubectlinfra
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
@@ -81,6 +84,56 @@ func testTree(t *testing.T, p plugin) {
 	f := &forest{unserved: "ComputeContracts aren't shown"}
 	if n := f.deployment(asDeployment(p.get(t, "tree"))); n.children[1].children[0].detail != "not shown" {
 		t.Errorf("without ComputeContracts: %+v", n.children[1].children[0])
+	}
+}
+
+// testTreeCollection: the records of somebody else, as the collection serves them.
+func testTreeCollection(t *testing.T, p plugin) {
+	account, err := http.Post(p.PDS.URL+"/xrpc/com.atproto.server.createAccount", "application/json",
+		strings.NewReader(`{"handle":"bob.test","email":"bob@bob.test","password":"of bob"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = account.Body.Close() }()
+	bob, err := atproto.Login(t.Context(), p.PDS.URL, atproto.Credentials{Identifier: "bob.test", Password: "of bob"},
+		atproto.LoginOptions{AllowPrivate: true, TrustPDS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"of-bob", "too-many"} {
+		record := map[string]any{"$type": "computer.socialweb.infra", "contracts": []any{map[string]any{"name": "vm", "state": "staged"}}}
+		if _, err := bob.PutRecord(t.Context(), atproto.Key{Collection: "computer.socialweb.infra", RKey: name}, record, atproto.Swap{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api := p.Client.SocialwebV1alpha1()
+	repo := &v1alpha1.AtprotoRepo{ObjectMeta: metav1.ObjectMeta{Name: "bob"}, Spec: v1alpha1.AtprotoRepoSpec{DID: bob.DID(), PDS: p.PDS.URL, Access: v1alpha1.AccessRead}}
+	if _, err := api.AtprotoRepos().Create(t.Context(), repo, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	most := int32(1)
+	collection := &v1alpha1.InfraCollection{ObjectMeta: metav1.ObjectMeta{Name: "bobs"}}
+	collection.Spec = v1alpha1.InfraCollectionSpec{RepoRef: v1alpha1.RepoReference{Name: "bob"}, MaxItems: &most}
+	if _, err := api.InfraCollections().Create(t.Context(), collection, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := api.InfraCollections().Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=bobs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		c, ok := e.Object.(*v1alpha1.InfraCollection)
+		if ok && c.Status.Items == 1 && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionTruncated) {
+			break
+		}
+	}
+	out := p.run(t, "tree", "infcol/bobs")
+	lines := strings.Split(out, "\n")
+	for i, want := range []string{"NAME", "InfraCollection/bobs", "└─Infra/", "  └─Contract/vm", "", "InfraCollection/bobs: Truncated=True, "} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("line %d isn't of %q:\n%s", i, want, out)
+		}
 	}
 }
 
