@@ -3,6 +3,7 @@
 package contracts
 
 import (
+	"flag"
 	"testing"
 
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
@@ -10,12 +11,23 @@ import (
 
 // Accounts beside the owner of the default repository, each for a test of its own.
 const (
-	withdrawn = "bob"
-	raced     = "carol"
+	withdrawn    = "bob"
+	raced        = "carol"
+	enumerated   = "frank"
+	deletedThere = "grace"
+	mine         = "dave"
+	theirs       = "erin"
 )
 
 var plane *harness.Plane
 
 func TestMain(m *testing.M) {
-	harness.Main(m, &plane, harness.Options{Accounts: []string{withdrawn, raced}})
+	// They wait far more than they work. (A flag on the command line wins.)
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		panic(err)
+	}
+	harness.Main(m, &plane, harness.Options{
+		Controllers: 2,
+		Accounts:    []string{withdrawn, raced, mine, theirs, enumerated, deletedThere},
+	})
 }

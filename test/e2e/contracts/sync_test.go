@@ -69,6 +69,7 @@ func TestRecordEditPull(t *testing.T) {
 		return nil
 	})
 	went(t, h, v1alpha1.DirectionPulled)
+	awaitRecord(t, alice, harness.InfraCollection, name, hasPhase("staged", "web=staged", "db=staged"))
 	same(t, alice, name)
 	if err := declared(inSync(t, name), record(t, alice, name).Value); err != nil {
 		t.Error(err)

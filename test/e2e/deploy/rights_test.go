@@ -85,6 +85,43 @@ func TestServersRights(t *testing.T) {
 	}
 }
 
+// What the controller may do, as the cluster tells it.
+func TestControllersRights(t *testing.T) {
+	const own, coordination, events = harness.Namespace, "coordination.k8s.io", "events.k8s.io"
+	for _, c := range []struct {
+		allowed bool
+		right
+	}{
+		{true, right{Verb: "watch", Group: group, Resource: "infras"}},
+		{true, right{Verb: "patch", Group: group, Resource: "ephemeralinfras"}},
+		{true, right{Verb: "update", Group: group, Resource: "infras", Subresource: "status"}},
+		{true, right{Verb: "update", Group: group, Resource: "infras", Subresource: "finalizers"}},
+		{true, right{Verb: "delete", Group: group, Resource: "ephemeralinfras"}},
+		{true, right{Verb: "create", Group: group, Resource: "computecontracts"}},
+		{true, right{Verb: "patch", Group: group, Resource: "computecontracts", Subresource: "status"}},
+		{true, right{Verb: "list", Group: group, Resource: "infracollections"}},
+		{true, right{Verb: "create", Group: coordination, Resource: "leases", Namespace: own}},
+		{true, right{Verb: "update", Group: coordination, Resource: "leases", Name: harness.ControllerAccount, Namespace: own}},
+		{true, right{Verb: "create", Group: events, Resource: "events", Namespace: "default"}},
+		{false, right{Verb: "update", Group: coordination, Resource: "leases", Name: "other", Namespace: own}},
+		{false, right{Verb: "create", Group: coordination, Resource: "leases", Namespace: "kube-system"}},
+		{false, right{Verb: "create", Group: events, Resource: "events", Namespace: "kube-system"}},
+		{false, right{Verb: "delete", Group: group, Resource: "infras"}},
+		{false, right{Verb: "create", Group: group, Resource: "infras"}},
+		{false, right{Verb: "patch", Group: group, Resource: "atprotorepos"}},
+		{false, right{Verb: "execute", Group: group, Resource: "infracollections"}},
+		{false, right{Verb: "deletecollection", Group: group, Resource: "computecontracts"}},
+		{false, right{Verb: "get", Resource: "secrets", Namespace: own}},
+		{false, right{Verb: "get", Resource: "secrets", Namespace: harness.CredentialsNamespace}},
+		{false, right{Verb: "create", Group: "authentication.k8s.io", Resource: "tokenreviews"}},
+	} {
+		who := "system:serviceaccount:" + own + ":" + harness.ControllerAccount
+		if got := may(t, c.right, who, "system:serviceaccounts", "system:serviceaccounts:"+own); got != c.allowed {
+			t.Errorf("may the controller %+v: %t", c.right, got)
+		}
+	}
+}
+
 // sorted is a line of can-i with its verbs in order.
 func sorted(line string) string {
 	i := strings.LastIndex(line, "[")

@@ -177,7 +177,7 @@ func (r *Replica) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ending = true
-	r.plane.ready(r, false)
+	r.plane.ready(r, false, nil)
 }
 
 // unreadyAfter is how many probes in a row have to fail, and probeTimeout how long one
@@ -198,38 +198,39 @@ func (r *Replica) watchReadiness(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		switch up, ready := r.probed(ctx); {
+		up, err := r.probed(ctx)
+		switch {
 		case !up:
 			failed = unreadyAfter
-		case ready:
+		case err == nil:
 			failed = 0
 		default:
 			failed++
 		}
 		r.mu.Lock()
 		if !r.ending && ctx.Err() == nil && (failed == 0 || failed >= unreadyAfter) {
-			r.plane.ready(r, failed == 0)
+			r.plane.ready(r, failed == 0, err)
 		}
 		r.mu.Unlock()
 	}
 }
 
-// probed says whether it runs, and whether it says that it is ready.
-func (r *Replica) probed(ctx context.Context) (up, ready bool) {
+// probed says whether it runs, and what it says against its being ready.
+func (r *Replica) probed(ctx context.Context) (up bool, objection error) {
 	p := r.Process()
 	if p == nil {
-		return false, false
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	answer := make(chan bool, 1)
-	go func() { answer <- getOK(ctx, r.probe, "https://"+r.Addr+"/readyz") == nil }()
+	answer := make(chan error, 1)
+	go func() { answer <- getOK(ctx, r.probe, "https://"+r.Addr+"/readyz") }()
 	select {
 	case <-p.Done():
 		cancel()
 		<-answer // its goroutine has ended
-		return false, false
-	case ready := <-answer:
-		return true, ready
+		return false, p.Err()
+	case err := <-answer:
+		return true, err
 	}
 }

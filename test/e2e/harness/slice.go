@@ -2,7 +2,11 @@ package harness
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"sync"
+	"time"
 )
 
 // slice keeps the EndpointSlice up with the replicas. kube-apiserver may be away
@@ -35,10 +39,20 @@ func (s *slice) take() bool {
 	return take
 }
 
-// ready tells the Service whether a replica takes connections.
-func (p *Plane) ready(r *Replica, ready bool) {
-	if p.Balancer.set(r.Addr, ready) {
-		p.slice.change()
+// ready tells the Service whether a replica takes connections; service.log says why
+// not.
+func (p *Plane) ready(r *Replica, ready bool, objection error) {
+	if !p.Balancer.set(r.Addr, ready) {
+		return
+	}
+	p.slice.change()
+	log, err := os.OpenFile(p.file("service.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintf(log, "%s %s ready=%t %v\n", time.Now().Format(time.RFC3339Nano), r.Name, ready, objection)
+		err = errors.Join(err, log.Close())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 	}
 }
 
