@@ -47,7 +47,7 @@ func cleanUp() {
 
 // start builds the server once and runs it over a PDS of its own. prepare fills
 // the repository first.
-func start(b *testing.B, prepare func(*env)) *env {
+func start(b *testing.B, prepare func(*env), flags ...string) *env {
 	b.Helper()
 	if binary == "" {
 		dir, err := os.MkdirTemp("", "bench-") //nolint:usetesting // it serves all benchmarks; cleanUp removes it
@@ -70,6 +70,7 @@ func start(b *testing.B, prepare func(*env)) *env {
 	}
 	e.args = []string{"dev", "--data-dir", filepath.Join(e.dir, "data"), "--secure-port", "0", "--pds-port", "0",
 		"--pds", e.pds.URL, "--identifier", e.pds.Accounts[0].DID, "--password-file", password, "--vmodule", "resync=2"}
+	e.args = append(e.args, flags...)
 	e.run(b)
 	b.Cleanup(e.stop)
 	return e

@@ -45,6 +45,14 @@ func add(b *testing.B, r result, ratio float64) {
 }
 
 func writeReport(path string) error {
+	if err := measure.Write(path, &measure.Section{
+		Title: measure.Deployments,
+		Intro: fmt.Sprintf("Measured on %s: the controller in `infra-apiserver dev --pds`, over the reference PDS.\nRecords of %d contracts each, all requested, are put by another client at once, and a fulfiller holds each contract\nas soon as it is asked for. %d deployments are compared with %d.",
+			machine, contractsEach, manyDeployments, fewDeployments),
+		Rows: deployments,
+	}); err != nil {
+		return err
+	}
 	return measure.Write(path, &measure.Section{
 		Title: measure.AgainstPDS,
 		Intro: fmt.Sprintf("Measured on %s, reference PDS (npm `@atproto/pds`) on loopback with one account, server\n`infra-apiserver dev --pds`.",

@@ -14,11 +14,12 @@ import (
 
 // Titles of the report's sections, in their order.
 const (
-	AgainstPDS = "Against the PDS"
-	AgainstCRD = "Against a CRD, through the aggregator"
+	AgainstPDS  = "Against the PDS"
+	Deployments = "Deployments"
+	AgainstCRD  = "Against a CRD, through the aggregator"
 )
 
-var titles = []string{AgainstPDS, AgainstCRD}
+var titles = []string{AgainstPDS, Deployments, AgainstCRD}
 
 const head = `# Benchmarks
 
