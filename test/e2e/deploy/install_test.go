@@ -16,13 +16,14 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"socialweb.computer/infra-apiserver/internal/testkubectl"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
 )
 
@@ -46,7 +47,7 @@ func TestInstall(t *testing.T) {
 	address := makeRoom(t, k)
 	dir := overlay(t, root, address, port)
 	out := k.Run(t, "apply", "--server-side", "--validate=strict", "-k", dir)
-	if n := strings.Count(out, "serverside-applied"); n < 25 {
+	if n := strings.Count(out, "serverside-applied"); n < 35 {
 		t.Errorf("only %d objects were applied:\n%s", n, out)
 	}
 	admitted(t)
@@ -57,9 +58,12 @@ func TestInstall(t *testing.T) {
 	plane.Available(t, true)
 	probes(t, server, address)
 	ownCertificate(t, k, dir)
-	use(t, k)
-	if log := plane.Log(t, "server"); strings.Contains(strings.ToLower(log), "forbidden") {
-		t.Errorf("the server lacks a right:\n%s", log)
+	name := use(t, k)
+	fulfilled(t, name)
+	for _, program := range []string{"server", "controller"} {
+		if log := plane.Log(t, program); strings.Contains(strings.ToLower(log), "forbidden") {
+			t.Errorf("the %s lacks a right:\n%s", program, log)
+		}
 	}
 }
 
@@ -106,16 +110,19 @@ func admitted(t *testing.T) {
 func templates(t *testing.T) map[string]corev1.PodTemplateSpec {
 	t.Helper()
 	apps := plane.Admin().Core.AppsV1()
-	var d *appsv1.Deployment
-	var s *appsv1.StatefulSet
-	d, err := apps.Deployments(harness.Namespace).Get(t.Context(), harness.ServiceName, metav1.GetOptions{})
-	if err == nil {
-		s, err = apps.StatefulSets(harness.Namespace).Get(t.Context(), etcdName, metav1.GetOptions{})
-	}
+	s, err := apps.StatefulSets(harness.Namespace).Get(t.Context(), etcdName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]corev1.PodTemplateSpec{d.Name: d.Spec.Template, s.Name: s.Spec.Template}
+	out := map[string]corev1.PodTemplateSpec{s.Name: s.Spec.Template}
+	for _, name := range []string{harness.ServiceName, harness.ControllerAccount} {
+		d, err := apps.Deployments(harness.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[d.Name] = d.Spec.Template
+	}
+	return out
 }
 
 // startEtcd runs the StatefulSet's containers one after the other and returns the
@@ -156,6 +163,42 @@ func startServer(t *testing.T, address, etcd string) corev1.Container {
 	)
 	plane.Run(t, "server", "infra-apiserver", args...)
 	return c
+}
+
+// fulfilled runs the container of the controller's Deployment: an Infra that is requested
+// has a ComputeContract then, and goes once that is released, which is at once, since
+// nobody has taken it on.
+func fulfilled(t *testing.T, name string) {
+	t.Helper()
+	address := free(t)
+	pod := newKubelet(t, templates(t)[harness.ControllerAccount].Spec, ":8080", address)
+	c := pod.container(t, "controller")
+	if len(c.Command) != 1 || c.Command[0] != "/infra-controller" {
+		t.Fatalf("command %v", c.Command)
+	}
+	plane.Run(t, "controller", "infra-controller", append(pod.args(t, c), "--kubeconfig="+pod.kubeconfig(t))...)
+	for _, p := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
+		harness.Eventually(t, func(ctx context.Context) error {
+			_, err := get(ctx, http.DefaultClient, "http://"+address+p.HTTPGet.Path)
+			return err
+		})
+	}
+	ours := plane.Admin().Infra.SocialwebV1alpha1()
+	if _, err := ours.Infras().Patch(t.Context(), name, types.StrategicMergePatchType,
+		[]byte(`{"spec":{"contracts":[{"name":"web","state":"Requested"}]}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(harness.Explain(err))
+	}
+	contract := harness.Await(t, ours.ComputeContracts().Watch, "infra-"+name+"-web", func(*v1alpha1.ComputeContract) error { return nil })
+	if err := ours.Infras().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(harness.Explain(err))
+	}
+	harness.Eventually(t, func(ctx context.Context) error {
+		_, err := ours.Infras().Get(ctx, name, metav1.GetOptions{})
+		return harness.IsGone(err)
+	})
+	if _, err := ours.ComputeContracts().Get(t.Context(), contract.Name, metav1.GetOptions{}); harness.IsGone(err) != nil {
+		t.Errorf("its ComputeContract: %v", err)
+	}
 }
 
 // endpoints of the Service, as a cluster makes them of ready pods. Nobody dials them.
@@ -231,8 +274,9 @@ func kept(t *testing.T) map[string][]byte {
 	return out
 }
 
-// use makes the first account and the first object, as docs/deploy.md says.
-func use(t *testing.T, k *testkubectl.Kubectl) {
+// use makes the first account and the first object, whose name it returns, as
+// docs/deploy.md says.
+func use(t *testing.T, k *testkubectl.Kubectl) string {
 	t.Helper()
 	a := plane.PDS.Accounts[0]
 	k.Run(t, "-n", harness.CredentialsNamespace, "create", "secret", "generic", "default.alice",
@@ -248,6 +292,7 @@ spec: {did: %q, pds: %q, default: true, credentialsRef: {name: alice}}
 	if want := "at://" + a.DID + "/computer.socialweb.infra/" + name; uri != want {
 		t.Errorf("record %q, want %q", uri, want)
 	}
+	return name
 }
 
 func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {

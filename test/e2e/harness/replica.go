@@ -228,7 +228,7 @@ func (r *Replica) probed(ctx context.Context) (up bool, objection error) {
 	select {
 	case <-p.Done():
 		cancel()
-		<-answer // its goroutine has ended
+		_ = <-answer // its goroutine has ended
 		return false, p.Err()
 	case err := <-answer:
 		return true, err
