@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -154,10 +155,17 @@ func TestFollowNeedsExecute(t *testing.T) {
 		refused("merge patch, dry run", editor, http.MethodPatch, at+"?dryRun=All", mergePatch, follow)
 		refused("JSON patch", editor, http.MethodPatch, at, jsonPatch, `[{"op":"add","path":"/spec/execution","value":"Follow"}]`)
 		refused("apply", editor, http.MethodPatch, at+"?fieldManager=m&force=true", applyPatch, manifest("a", following))
-		_, text := editor.send(t, http.MethodGet, at, json, "")
-		now := decode[record](t, text)
-		now["spec"].(record)["execution"] = "Follow"
-		refused("update", editor, http.MethodPut, at, json, encode(t, now))
+		waitFor(t, "an update of what is there", func() error { // the server writes statuses meanwhile
+			_, text := editor.send(t, http.MethodGet, at, json, "")
+			now := decode[record](t, text)
+			now["spec"].(record)["execution"] = "Follow"
+			if code, text := editor.send(t, http.MethodPut, at, json, encode(t, now)); code == http.StatusConflict {
+				return errors.New(text)
+			} else if code != http.StatusForbidden {
+				t.Errorf("%s, update: %d %s, want 403", kind, code, text)
+			}
+			return nil
+		})
 		refused("by the path of a workspace", owner, http.MethodPatch, "/clusters/default"+at, mergePatch, follow)
 
 		expect("who may, dry run", true, owner, http.MethodPatch, at+"?dryRun=All", mergePatch, follow)

@@ -52,6 +52,16 @@ type plainObject struct {
 	Spec, Status      record
 }
 
+// conditions of the object, by type.
+func (o plainObject) conditions() record {
+	out := record{}
+	list, _ := o.Status["conditions"].([]any)
+	for _, c := range list {
+		out[c.(record)["type"].(string)] = c.(record)["status"]
+	}
+	return out
+}
+
 // TestPlainKinds: what Kubernetes has for every kind, these have too: names, dry runs,
 // selectors, strictness, ownership of fields, the status apart, finalizers.
 func TestPlainKinds(t *testing.T) {
@@ -135,21 +145,21 @@ func (k plainKind) statuses(t *testing.T, s *server) {
 	condition := func(kind, status string) string {
 		return fmt.Sprintf(`{"type":%q,"status":%q,"reason":"Test","message":"","lastTransitionTime":"2026-11-30T03:00:00Z"}`, kind, status)
 	}
-	o := patch(applyPatch, "?fieldManager=controller&dryRun=All", k.manifest(`"name":"a"`, `"status":{`+k.status+`}`))
+	o := patch(applyPatch, "?fieldManager=controller&force=true&dryRun=All", k.manifest(`"name":"a"`, `"status":{`+k.status+`}`))
 	if len(o.Status) < 1 {
 		t.Errorf("status applied, dry run: %v", o.Status)
 	}
-	o = patch(applyPatch, "?fieldManager=controller", k.manifest(`"name":"a"`, `"status":{`+k.status+`,"conditions":[`+condition("Ready", "False")+`]}`))
-	if o.Generation != 2 || len(o.Status["conditions"].([]any)) != 1 {
+	o = patch(applyPatch, "?fieldManager=controller&force=true", k.manifest(`"name":"a"`, `"status":{`+k.status+`,"conditions":[`+condition("One", "False")+`]}`))
+	if o.Generation != 2 || o.conditions()["One"] != "False" {
 		t.Errorf("status applied: generation %d, %v", o.Generation, o.Status)
 	}
 	// Conditions merge by their type, and belong to who writes them.
-	o = patch(applyPatch, "?fieldManager=other", k.manifest(`"name":"a"`, `"status":{"conditions":[`+condition("Other", "True")+`]}`))
-	if len(o.Status["conditions"].([]any)) != 2 {
+	o = patch(applyPatch, "?fieldManager=other", k.manifest(`"name":"a"`, `"status":{"conditions":[`+condition("Two", "True")+`]}`))
+	if c := o.conditions(); c["One"] != "False" || c["Two"] != "True" {
 		t.Errorf("another's condition applied: %v", o.Status)
 	}
-	o = patch(strategicPatch, "", `{"spec":{"nope":1},"metadata":{"labels":{"by":"status"}},"status":{"observedGeneration":2,"conditions":[`+condition("Ready", "True")+`]}}`)
-	if len(o.Status["conditions"].([]any)) != 2 || o.Status["observedGeneration"] != 2.0 || o.Labels["by"] != "" || o.Generation != 2 {
+	o = patch(strategicPatch, "", `{"spec":{"nope":1},"metadata":{"labels":{"by":"status"}},"status":{"observedGeneration":2,"conditions":[`+condition("One", "True")+`]}}`)
+	if c := o.conditions(); c["One"] != "True" || c["Two"] != "True" || o.Status["observedGeneration"] != 2.0 || o.Labels["by"] != "" || o.Generation != 2 {
 		t.Errorf("strategic merge patch: %+v", o)
 	}
 	main := decode[plainObject](t, s.must(t, request{method: http.MethodPatch, kind: mergePatch, path: k.path() + "/a", body: `{"status":{"observedGeneration":9}}`}).body)
@@ -170,11 +180,12 @@ func (k plainKind) ends(t *testing.T, s *server) {
 	at := k.path() + "/b"
 	s.must(t, request{method: http.MethodPost, path: k.path(), body: k.manifest(`"name":"b"`, `"spec":`+k.spec)})
 	s.must(t, request{method: http.MethodDelete, path: at + "?dryRun=All"})
-	s.must(t, request{method: http.MethodDelete, path: at})
-	if o := decode[plainObject](t, s.must(t, request{path: at}).body); o.DeletionTimestamp == nil {
-		t.Errorf("deleted: %+v", o.ObjectMeta)
+	deleted := decode[plainObject](t, s.must(t, request{method: http.MethodDelete, path: at}).body)
+	if deleted.DeletionTimestamp == nil || fmt.Sprint(deleted.Finalizers) != "["+k.finalizer+"]" {
+		t.Errorf("deleted: %+v", deleted.ObjectMeta)
 	}
-	s.must(t, request{method: http.MethodPatch, kind: mergePatch, path: at, body: `{"metadata":{"finalizers":null}}`})
+	// The server itself lets collections go.
+	s.do(t, request{method: http.MethodPatch, kind: mergePatch, path: at, body: `{"metadata":{"finalizers":null}}`})
 	waitFor(t, "end of "+at, func() error {
 		if a := s.do(t, request{path: at}); a.status != http.StatusNotFound {
 			return fmt.Errorf("%d %s", a.status, a.body)

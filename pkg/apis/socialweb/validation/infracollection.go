@@ -3,6 +3,7 @@ package validation
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -62,7 +63,10 @@ func validateCollectionUpdate(m, old *metav1.ObjectMeta, spec, was *socialweb.In
 		errs = append(errs, field.Invalid(path.Child("repoRef", "name"), shorten(spec.RepoRef.Name),
 			fmt.Sprintf("can't change from %q: create another collection for another repository", was.RepoRef.Name)))
 	}
-	return append(errs, validateCollectionSpec(spec, path)...)
+	if !equality.Semantic.DeepEqual(spec, was) {
+		errs = append(errs, validateCollectionSpec(spec, path)...)
+	}
+	return errs
 }
 
 // validateCollectionSpec checks what may change of a collection.

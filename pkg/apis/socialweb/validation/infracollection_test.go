@@ -68,6 +68,12 @@ func TestValidateCollections(t *testing.T) {
 			}
 		})
 	}
+	over := int32(20000)
+	old := newCollection(t)
+	old.Spec.MaxItems = &over
+	now := old.DeepCopy()
+	now.Labels = map[string]string{"a": "b"}
+	want(t, ValidateInfraCollectionUpdate(now, old), "", "") // a bound was lowered since
 	if n := newCollection(t).Spec.MaxItems; n == nil || *n != 1000 {
 		t.Errorf("maxItems is %v by default", n)
 	}
