@@ -35,6 +35,8 @@ type steppedAPI struct {
 	// next is the fate of the call that it stops at.
 	next fate
 	dead bool
+	// proven is the resourceVersion that the deployment was last shown to have.
+	proven string
 }
 
 var _ API = (*steppedAPI)(nil)
@@ -85,12 +87,12 @@ func (a *steppedAPI) UpdateStatus(_ context.Context, d *lifecycle.Deployment) (o
 		if err != nil {
 			return err
 		}
-		if out = is; equality.Semantic.DeepEqual(is.Status, d.Status) {
-			return nil
+		if out = is; !equality.Semantic.DeepEqual(is.Status, d.Status) {
+			next := copyDeployment(is)
+			next.Status = copyDeployment(d).Status
+			out = a.putDeployment(next)
 		}
-		next := copyDeployment(is)
-		next.Status = copyDeployment(d).Status
-		out = a.putDeployment(next)
+		a.proven = out.ResourceVersion
 		return nil
 	})
 	return out, err
@@ -162,7 +164,12 @@ func (a *steppedAPI) ContractsOf(_ context.Context, d *lifecycle.Deployment) (ou
 }
 
 func (a *steppedAPI) Create(_ context.Context, d *lifecycle.Deployment, act *lifecycle.Action) error {
-	return a.call("apply "+act.Name, func() error { return a.apply(d, act) })
+	return a.call("apply "+act.Name, func() error {
+		if a.proven != d.ResourceVersion {
+			a.laws.fail("L10: %s is applied for %s as it was at %s", act.Name, d.Name, d.ResourceVersion)
+		}
+		return a.apply(d, act)
+	})
 }
 
 // changeContract of a uid, if it is there.

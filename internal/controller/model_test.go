@@ -266,9 +266,22 @@ func (m *model) run(t *rapid.T) {
 	if len(keys) == 0 {
 		t.Skip()
 	}
-	r := m.begin(c, pick(t, "key", keys))
-	for m.advance(fmt.Sprintf("controller %d", i), r, works) {
+	who, bad := fmt.Sprintf("controller %d", i), rapid.IntRange(0, 3).Draw(t, "weather") == 0
+	r, f := m.begin(c, pick(t, "key", keys)), works
+	for m.advance(who, r, f) {
+		if bad {
+			f = m.fate(t, who)
+		}
 	}
+}
+
+// fate of the next call.
+func (m *model) fate(t *rapid.T, who string) fate {
+	f := pick(t, "fate", []fate{works, works, works, works, fails, lost})
+	if f != works {
+		m.note("%s: the next call %s", who, []string{"", "fails", "is lost"}[f])
+	}
+	return f
 }
 
 // step begins a reconcile, or takes one on by a call, which may fail.
@@ -290,11 +303,7 @@ func (m *model) step(t *rapid.T) {
 		}
 		return
 	}
-	f := pick(t, "fate", []fate{works, works, works, works, fails, lost})
-	if f != works {
-		m.note("%s: the next call %s", who, []string{"", "fails", "is lost"}[f])
-	}
-	if !m.advance(who, c.runs[n], f) {
+	if !m.advance(who, c.runs[n], m.fate(t, who)) {
 		c.runs = slices.Delete(c.runs, n, n+1)
 	}
 }
