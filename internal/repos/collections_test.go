@@ -243,7 +243,10 @@ func TestCollectionOfAReadDefaultRepo(t *testing.T) {
 			r.Spec.Access = v1alpha1.AccessRead
 			_, err = w.repos.Update(t.Context(), r, metav1.UpdateOptions{})
 		}
-		return fmt.Sprint(map[bool]string{false: fmt.Sprint(err)}[err == nil])
+		if err != nil {
+			return err.Error()
+		}
+		return ""
 	})
 	w.until(t, "default", func(r *v1alpha1.AtprotoRepo) bool { return r.Status.Access == v1alpha1.AccessRead })
 	put(t, w.Repo, "before")

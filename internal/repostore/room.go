@@ -132,15 +132,6 @@ func (m *mount) wanting(key atproto.Key) {
 	}
 }
 
-// unwanting forgets a record that doesn't want room (any more).
-func (m *mount) unwanting(key atproto.Key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.collected[key.Collection]; c != nil {
-		c.beyond.remove(key)
-	}
-}
-
 // wantingByKind are the kinds of which records want room, with how many there may
 // be.
 func (m *mount) wantingByKind() map[string]int {

@@ -92,7 +92,9 @@ func TestObjectsOfARepositoryThatIsOnlyRead(t *testing.T) {
 	c.collect(nil)
 	c.side.foreign(recordKey("three"), widgetRecord("edited"))
 	g := c.gates.stop("ingest.before-write")
-	late := start(func() (*widget, error) { return nil, c.store.ingest(c.ctx(), c.s(), recordKey("three"), ingestOptions{}) })
+	late := start(func() (*widget, error) {
+		return nil, c.store.ingest(c.ctx(), c.s(), recordKey("three"), ingestOptions{})
+	})
 	g.reached(t)
 	if err := c.delete(c.ctx(), "three"); err != nil {
 		t.Error(err)
