@@ -22,11 +22,13 @@ type metric struct {
 // targetLabels are those that the scrape adds.
 var targetLabels = []string{"job", "instance", "namespace", "pod"}
 
-// known are the metrics that a server has, by the names that expressions use.
+// known are the metrics that server and controller have, by the names that expressions
+// use.
 func known(t *testing.T) map[string]metric {
 	t.Helper()
 	out := map[string]metric{"up": {kind: "gauge"}}
-	for _, line := range strings.Split(strings.TrimSpace(string(read(t, "metrics.txt"))), "\n") {
+	text := string(read(t, "metrics.txt")) + string(read(t, "metrics-controller.txt"))
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}

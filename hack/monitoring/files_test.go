@@ -130,3 +130,25 @@ func TestServiceMonitor(t *testing.T) {
 		}
 	}
 }
+
+// TestServiceMonitorOfTheController: it finds the controller's Service and its port.
+func TestServiceMonitorOfTheController(t *testing.T) {
+	documents := strings.Split(string(read(t, "servicemonitor.yaml")), "\n---\n")
+	monitor := documents[len(documents)-1]
+	for _, part := range []string{"name: infra-controller\n", "app.kubernetes.io/component: controller\n", "port: metrics\n", "path: /metrics\n"} {
+		if !strings.Contains(monitor, part) {
+			t.Errorf("the monitor lacks %q", part)
+		}
+	}
+	b, err := os.ReadFile("../../artifacts/deploy/base/controller.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, service, found := strings.Cut(string(b), "kind: Service\n")
+	service, _, _ = strings.Cut(service, "\n---\n")
+	for _, part := range []string{"name: infra-controller\n", "app.kubernetes.io/component: controller\n", "name: metrics\n"} {
+		if !found || !strings.Contains(service, part) {
+			t.Errorf("the Service lacks %q", part)
+		}
+	}
+}

@@ -10,4 +10,4 @@ import (
 
 var plane *harness.Plane
 
-func TestMain(m *testing.M) { harness.Main(m, &plane, harness.Options{}) }
+func TestMain(m *testing.M) { harness.Main(m, &plane, harness.Options{Accounts: []string{collected}}) }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -198,6 +199,42 @@ func fulfilled(t *testing.T, name string) {
 	})
 	if _, err := ours.ComputeContracts().Get(t.Context(), contract.Name, metav1.GetOptions{}); harness.IsGone(err) != nil {
 		t.Errorf("its ComputeContract: %v", err)
+	}
+	counted(t, "http://"+address+"/metrics")
+}
+
+// counted: the controller has the metrics that its alerts are made of.
+func counted(t *testing.T, url string) {
+	t.Helper()
+	list, err := os.ReadFile(plane.Manifest("../monitoring/metrics-controller.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := get(t.Context(), http.DefaultClient, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := string(b)
+	for line := range strings.Lines(string(list)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Fields(line)
+		if !strings.Contains(shown, "# TYPE "+fields[0]+" "+fields[1]+"\n") {
+			t.Errorf("no %s %s", fields[1], fields[0])
+		}
+		_, sample, _ := strings.Cut(shown, "\n"+fields[0])
+		sample, _, _ = strings.Cut(sample, "\n")
+		for label := range strings.SplitSeq(fields[2], ",") {
+			if !strings.Contains(sample, label+"=\"") {
+				t.Errorf("%s has no label %s: %s", fields[0], label, sample)
+			}
+		}
+	}
+	for _, name := range []string{`leader_election_master_status{name="infra-controller"} 1`, `_bucket{name="infra_controller",`} {
+		if !strings.Contains(shown, name) {
+			t.Errorf("nothing is counted as %s", name)
+		}
 	}
 }
 
