@@ -48,6 +48,9 @@ func suiteCases() []suiteCase { return append(storeCases(), watchCases()...) }
 
 // TestStorageSuiteRaw runs the suite against the Store.
 func TestStorageSuiteRaw(t *testing.T) {
+	if raced {
+		t.Skip("under the race detector the cached half is enough: it runs the same Store, and more at once")
+	}
 	for _, c := range suiteCases() {
 		if c.notRaw == "" {
 			t.Run(c.name(), func(t *testing.T) { c.do(t, false) })
