@@ -146,6 +146,7 @@ func TestRefusalsOfDev(t *testing.T) {
 		{pds(url, did, none), []string{"--password-file", none, "no such file", "can be read"}},
 		{pds(url, did, files), []string{"--password-file", files, "is a directory"}},
 		{pds(url, did, empty), []string{"--password-file", empty, "is empty"}},
+		{pds(url, did, some, "--pds-port=2583"), []string{"--pds-port 2583", "--pds replaces"}}, // the default's value, but said
 		{pds(url, did, some, "--pds-port=2600"), []string{"--pds-port 2600", "--pds replaces", "leave one of them out"}},
 		{pds(url, did, some, "--plc-url=plc"), []string{"--plc-url", `"plc"`, "base URL"}},
 	} {

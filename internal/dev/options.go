@@ -48,6 +48,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Deadlines is the controller's clock; nil: the real one.
 	Deadlines clock.WithTicker
+	// given tells whether a flag is on the command line; nil: there is none.
+	given func(flag string) bool
 	// Ready is called once, when the server is ready. Nil: nobody wants to know.
 	Ready func(Info)
 }
@@ -76,6 +78,7 @@ func NewOptions() *Options {
 
 // AddFlags binds the options to flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.given = fs.Changed
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "Directory that holds everything that is kept. One process can use it at a time.")
 	fs.IntVar(&o.Port, "secure-port", o.Port, "Port of the API server on 127.0.0.1. 0: any free one.")
 	fs.IntVar(&o.PDSPort, "pds-port", o.PDSPort, "Port of the embedded PDS on 127.0.0.1. 0: any free one.")

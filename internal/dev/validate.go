@@ -45,7 +45,8 @@ func (o *Options) checkPorts() []error {
 	if o.Port == o.PDSPort && o.Port != 0 && o.PDS == "" {
 		errs = append(errs, fmt.Errorf("--secure-port and --pds-port are both %d: choose another for one of them (0: any free one)", o.Port))
 	}
-	if o.PDS != "" && o.PDSPort > 0 && o.PDSPort <= 65535 && o.PDSPort != DefaultPDSPort {
+	given := o.PDSPort != DefaultPDSPort || o.given != nil && o.given("pds-port")
+	if o.PDS != "" && given && o.PDSPort > 0 && o.PDSPort <= 65535 {
 		errs = append(errs, fmt.Errorf("--pds-port %d: is of the embedded PDS, which --pds replaces: leave one of them out", o.PDSPort))
 	}
 	return errs
