@@ -16,7 +16,10 @@
 //   - create.go, follow.go, update.go, delete.go, public.go, outrun.go: the write path
 //   - join.go, dropped.go, merge.go: private writes beside one whose outcome is
 //     unknown
-//   - ingest.go, told.go, proof.go, settle.go: bringing a view up to its record
+//   - ingest.go, appear.go, told.go, proof.go, settle.go: bringing a view up to its
+//     record
+//   - collection.go, room.go, members.go: records that appear by a collection
+//   - viewalone.go: objects of a repository that is only read
 //   - mount.go, barrier.go, resync.go: a repository and how far it is ingested
 //   - read.go: the read path
 //   - publisher.go: observed status on its way to the record
