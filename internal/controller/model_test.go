@@ -31,6 +31,9 @@ type model struct {
 	*world
 	controllers [2]*modelController
 	history     []string
+	// keys and contracts that the user uses: all, or one, which sees more then.
+	keys      []Key
+	contracts []string
 }
 
 // modelController is a controller with two workers.
@@ -48,7 +51,11 @@ type modelRun struct {
 }
 
 func newModel(t *rapid.T) *model {
-	m := &model{}
+	m := &model{keys: modelKeys, contracts: modelContracts}
+	if rapid.Bool().Draw(t, "narrow") {
+		i := rapid.IntRange(0, len(modelKeys)-1).Draw(t, "key")
+		m.keys, m.contracts = modelKeys[i:i+1], modelContracts[:1]
+	}
 	m.world = newWorld(func(format string, args ...any) {
 		t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(m.history, "\n"))
 	})
@@ -116,7 +123,7 @@ var modelStates = []v1alpha1.ContractState{v1alpha1.ContractStaged, v1alpha1.Con
 
 // user creates a deployment, or edits it from either side.
 func (m *model) user(t *rapid.T) {
-	k, name, state := pick(t, "key", modelKeys), pick(t, "contract", modelContracts), pick(t, "state", modelStates)
+	k, name, state := pick(t, "key", m.keys), pick(t, "contract", m.contracts), pick(t, "state", modelStates)
 	how := rapid.IntRange(0, 5).Draw(t, "how")
 	d := m.at().deployments[k]
 	if d == nil {
@@ -151,7 +158,7 @@ func (m *model) user(t *rapid.T) {
 }
 
 func (m *model) userDeletes(t *rapid.T) {
-	k := pick(t, "key", modelKeys)
+	k := pick(t, "key", m.keys)
 	if m.at().deployments[k] == nil {
 		t.Skip()
 	}
@@ -234,7 +241,7 @@ func (m *model) change(t *rapid.T) {
 
 // rebuild the view of a deployment from its record: the private part is lost.
 func (m *model) rebuild(t *rapid.T) {
-	d := m.at().deployments[pick(t, "key", modelKeys)]
+	d := m.at().deployments[pick(t, "key", m.keys)]
 	if d == nil || d.DeletionTimestamp != nil || d.Status.EndedAt != nil {
 		t.Skip()
 	}
