@@ -4,6 +4,8 @@ package contracts
 
 import (
 	"flag"
+	"maps"
+	"slices"
 	"testing"
 
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
@@ -17,7 +19,11 @@ const (
 	deletedThere = "grace"
 	mine         = "dave"
 	theirs       = "erin"
+	foreign      = "heidi"
 )
+
+// endings of collections, each with an account of its own.
+var endings = map[string]string{"background": "ivan", "foreground": "judy", "orphan": "oscar"}
 
 var plane *harness.Plane
 
@@ -28,6 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	harness.Main(m, &plane, harness.Options{
 		Controllers: 2,
-		Accounts:    []string{withdrawn, raced, mine, theirs, enumerated, deletedThere},
+		Accounts: append(slices.Collect(maps.Values(endings)),
+			withdrawn, raced, mine, theirs, enumerated, deletedThere, foreign),
 	})
 }

@@ -97,16 +97,6 @@ func (a *Account) Collections(ctx context.Context) ([]string, error) {
 	return out.Collections, err
 }
 
-// Rev is the revision of the repository, which every commit raises.
-func (a *Account) Rev(t testing.TB) string {
-	t.Helper()
-	var out struct{ Rev string }
-	if err := a.query(t.Context(), "com.atproto.sync.getLatestCommit", url.Values{"did": {a.DID}}, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out.Rev
-}
-
 // Put writes a record, whatever was there, and returns its CID.
 func (a *Account) Put(t testing.TB, collection, rkey string, value map[string]any) string {
 	t.Helper()
