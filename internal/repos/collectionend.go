@@ -30,6 +30,7 @@ func (m *Manager) terminateCollection(ctx context.Context, client versioned.Inte
 	if !slices.Contains(c.Finalizers, v1alpha1.FinalizerChildren) {
 		return 0, nil
 	}
+	m.keepState(c.key(), func(s *collectionState) { s.read = m.Clock.Now() })
 	// No record appears by it here any more: fillSeat saw to that. Nor, from here on,
 	// on any other replica, whatever that one has seen of the deletion.
 	if err := m.Hub.CloseCollection(ctx, c.key().workspace, c.Name, c.UID); err != nil {

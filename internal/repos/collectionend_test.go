@@ -168,6 +168,27 @@ func TestChildrenAreWaitedFor(t *testing.T) {
 	}
 }
 
+// Whoever begins to lead takes a deletion up that another has begun.
+func TestDeletionIsTakenUp(t *testing.T) {
+	clk := testclock.NewFakeClock(time.Unix(3000, 0))
+	c, child := aCollection("col")
+	deleted()(c)
+	m, client := ending(t, &collector{}, clk, c, child)
+	if late := m.outrunCollections(); len(late) != 1 {
+		t.Errorf("%v", late)
+	}
+	if _, err := again(t, m, client, "col"); err != nil {
+		t.Fatal(err)
+	}
+	if late := m.outrunCollections(); len(late) != 0 {
+		t.Errorf("%v", late)
+	}
+	clk.Step(endEvery)
+	if late := m.outrunCollections(); len(late) != 1 {
+		t.Errorf("%v", late)
+	}
+}
+
 // Nothing is looked for before the collection is closed.
 func TestCollectionThatCantBeClosed(t *testing.T) {
 	hub := &collector{closing: errors.New("etcd is away")}

@@ -40,13 +40,17 @@ type collectionMirror struct {
 
 	mu     sync.Mutex // guards what follows
 	all    map[collectionKey]*collection
+	seats  map[seat]map[collectionKey]*collection // all, by what they are of
 	missed map[*collectionKind]bool // kinds that were not listed yet
 
 	listed chan struct{} // closed once all kinds were listed
 }
 
 func newCollectionMirror(change func(seat)) *collectionMirror {
-	m := &collectionMirror{change: change, all: map[collectionKey]*collection{}, missed: map[*collectionKind]bool{}, listed: make(chan struct{})}
+	m := &collectionMirror{
+		change: change, all: map[collectionKey]*collection{}, seats: map[seat]map[collectionKey]*collection{},
+		missed: map[*collectionKind]bool{}, listed: make(chan struct{}),
+	}
 	for _, k := range collectionKinds {
 		m.missed[k] = true
 	}
@@ -81,13 +85,30 @@ func (m *collectionMirror) keys() []collectionKey {
 func (m *collectionMirror) at(s seat) []*collection {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var out []*collection
-	for _, c := range m.all {
-		if c.seat() == s {
-			out = append(out, c)
-		}
+	out := make([]*collection, 0, len(m.seats[s]))
+	for _, c := range m.seats[s] {
+		out = append(out, c)
 	}
 	return out
+}
+
+// setLocked puts what is under a key, nil: nothing, and returns what was.
+func (m *collectionMirror) setLocked(k collectionKey, c *collection) (was *collection) {
+	was = m.all[k]
+	if was != nil {
+		delete(m.seats[was.seat()], k)
+		if len(m.seats[was.seat()]) == 0 {
+			delete(m.seats, was.seat())
+		}
+		delete(m.all, k)
+	}
+	if c != nil {
+		if m.seats[c.seat()] == nil {
+			m.seats[c.seat()] = map[collectionKey]*collection{}
+		}
+		m.all[k], m.seats[c.seat()][k] = c, c
+	}
+	return was
 }
 
 // holder is the collection that has the seat: the first that was created. One that is
@@ -126,8 +147,7 @@ func (c *collection) seated() bool {
 // deleted.
 func (m *collectionMirror) put(c *collection) {
 	m.mu.Lock()
-	was := m.all[c.key()]
-	m.all[c.key()] = c
+	was := m.setLocked(c.key(), c)
 	m.mu.Unlock()
 	if was == nil || was.UID != c.UID || was.Generation != c.Generation || len(was.Finalizers) != len(c.Finalizers) ||
 		c.DeletionTimestamp != nil {
@@ -140,7 +160,7 @@ func (m *collectionMirror) put(c *collection) {
 
 func (m *collectionMirror) remove(c *collection) {
 	m.mu.Lock()
-	delete(m.all, c.key())
+	m.setLocked(c.key(), nil)
 	m.mu.Unlock()
 	m.change(c.seat())
 }
@@ -151,12 +171,12 @@ func (m *collectionMirror) replace(kind *collectionKind, now []*collection) {
 	for k, c := range m.all {
 		if k.kind == kind {
 			changed[c.seat()] = true
-			delete(m.all, k)
+			m.setLocked(k, nil)
 		}
 	}
 	for _, c := range now {
 		changed[c.seat()] = true
-		m.all[c.key()] = c
+		m.setLocked(c.key(), c)
 	}
 	m.mu.Unlock()
 	for s := range changed {

@@ -21,6 +21,10 @@ import (
 // collectionWorkers reconcile collections at once.
 const collectionWorkers = 4
 
+// endEvery is how long ago a deletion must have been worked at to be looked for: by
+// another leader, that is.
+const endEvery = 2 * retryMax
+
 // defaultMaxItems is the API's default of spec.maxItems.
 const defaultMaxItems = 1000
 
@@ -158,12 +162,16 @@ func (m *Manager) outrunCollections() []collectionKey {
 	var out []collectionKey
 	for _, k := range m.collections.keys() {
 		c := m.collections.get(k)
-		if c == nil || c.DeletionTimestamp != nil {
+		if c == nil {
 			continue
 		}
 		mark, _ := m.Hub.MembersMark(k.workspace, c.Spec.RepoRef.Name, k.kind.nsid)
 		st, known := m.stateOf(k)
 		switch {
+		case known && c.DeletionTimestamp != nil:
+			if m.Clock.Since(st.read) >= endEvery { // else it is at work
+				out = append(out, k)
+			}
 		case !known, st.mark.Who != mark.Who, st.ready.coarse() != m.readinessOf(c).coarse(),
 			st.mark != mark && m.Clock.Since(st.read) >= revEvery:
 			out = append(out, k)
