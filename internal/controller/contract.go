@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
@@ -55,7 +53,7 @@ func (r *reconciler) holder(ctx context.Context, cc *v1alpha1.ComputeContract) (
 		var err error
 		d, err = r.api.Deployment(ctx, k)
 		switch {
-		case apierrors.IsNotFound(err):
+		case isGone(err):
 			return lifecycle.HolderGone, nil
 		case err != nil:
 			return 0, fmt.Errorf("%s: %w", k, err)

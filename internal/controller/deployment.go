@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
 )
 
@@ -81,12 +79,4 @@ func (r *reconciler) act(ctx context.Context, k Key, d *lifecycle.Deployment, a 
 		return ignoreGone(r.api.End(ctx, d))
 	}
 	return fmt.Errorf("unknown action %q", a.Do)
-}
-
-// ignoreGone is for what is done once its object isn't there any more.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -159,12 +159,12 @@ func (i *informers) Repo(workspace, name string) *v1alpha1.AtprotoRepo {
 func (i *informers) Collection(kind, workspace, name string) *lifecycle.Collection {
 	if kind == lifecycle.KindEphemeralInfra {
 		if o := get[*v1alpha1.EphemeralInfraCollection](i.ephemeralCs, workspace+"/"+name); o != nil {
-			return &lifecycle.Collection{Name: name, Execution: o.Spec.Execution, Granted: o.Status.ExecuteGranted}
+			return &lifecycle.Collection{Name: name, Repo: o.Spec.RepoRef.Name, Execution: o.Spec.Execution, Granted: o.Status.ExecuteGranted}
 		}
 		return nil
 	}
 	if o := get[*v1alpha1.InfraCollection](i.collections, workspace+"/"+name); o != nil {
-		return &lifecycle.Collection{Name: name, Execution: o.Spec.Execution, Granted: o.Status.ExecuteGranted}
+		return &lifecycle.Collection{Name: name, Repo: o.Spec.RepoRef.Name, Execution: o.Spec.Execution, Granted: o.Status.ExecuteGranted}
 	}
 	return nil
 }

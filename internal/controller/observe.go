@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
@@ -37,7 +36,7 @@ func (r *reconciler) find(ctx context.Context, workspace string, q lifecycle.Que
 		}
 	}
 	cc, err := r.api.Contract(ctx, workspace, q.Name)
-	if apierrors.IsNotFound(err) {
+	if isGone(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -88,7 +87,9 @@ func (r *reconciler) gate(k Key, d *lifecycle.Deployment) lifecycle.Verdict {
 	}
 	var collection *lifecycle.Collection
 	if name := collectionOf(d); name != "" {
-		collection = r.cache.Collection(k.Kind, k.Workspace, name)
+		if collection = r.cache.Collection(k.Kind, k.Workspace, name); collection == nil {
+			collection = &lifecycle.Collection{Name: name}
+		}
 	}
 	return lifecycle.Gate(d, r.cache.Repo(k.Workspace, d.Spec.Record.RepoRef.Name), collection)
 }

@@ -18,6 +18,8 @@ type Verdict struct {
 type Collection struct {
 	// Name of it.
 	Name string
+	// Repo is the AtprotoRepo whose records it serves; "": there is no such collection.
+	Repo string
 	// Execution of its spec.
 	Execution v1alpha1.ExecutionPolicy
 	// Granted of its status.
@@ -27,7 +29,10 @@ type Collection struct {
 // Gate judges the execution of a deployment. A record is written by its account,
 // running it spends ours: what is bound runs where we write the repository too, or
 // where somebody who may asked for it. Nil stands for what isn't there. A collection
-// counts for what it serves. An unbound deployment is its owner's here and runs.
+// counts for what it serves: whoever may write a deployment can name any on it, and the
+// grant for one account's records is none for another's. One that is named and isn't
+// there may not have been seen yet, and may say ObserveOnly. An unbound deployment is
+// its owner's here and runs.
 func Gate(d *Deployment, repo *v1alpha1.AtprotoRepo, collection *Collection) Verdict {
 	if d.Spec.Record == nil {
 		return Verdict{Allowed: true}
@@ -35,8 +40,11 @@ func Gate(d *Deployment, repo *v1alpha1.AtprotoRepo, collection *Collection) Ver
 	if repo == nil {
 		return Verdict{Reason: "RepoMissing", Message: fmt.Sprintf("there is no AtprotoRepo %s: nothing is known of who may run its records", d.Spec.Record.RepoRef.Name)}
 	}
+	if collection != nil && collection.Repo == "" {
+		return Verdict{Reason: "CollectionMissing", Message: fmt.Sprintf("there is no collection %s, which its label %s names: it would say whether its records run", collection.Name, v1alpha1.LabelCollection)}
+	}
 	who, execution, granted := "AtprotoRepo "+repo.Name, repo.Spec.Execution, repo.Status.ExecuteGranted
-	if collection != nil && collection.Execution != "" {
+	if collection != nil && collection.Repo == repo.Name && collection.Execution != "" {
 		who, execution, granted = "the collection "+collection.Name, collection.Execution, collection.Granted
 	}
 	switch {

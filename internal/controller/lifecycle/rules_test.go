@@ -62,10 +62,13 @@ func TestGate(t *testing.T) {
 		{"foreign runs by grant", v1alpha1.AccessRead, v1alpha1.ExecutionFollow, true, nil, ""},
 		{"without access nothing runs", v1alpha1.AccessNone, "", false, nil, "NotWritable"},
 		{"nor before access is known", "", "", false, nil, "NotWritable"},
-		{"a silent collection leaves it to the repo", v1alpha1.AccessRead, v1alpha1.ExecutionFollow, true, &Collection{Name: "c", Granted: false}, ""},
-		{"the collection's word counts", v1alpha1.AccessReadWrite, v1alpha1.ExecutionFollow, true, &Collection{Name: "c", Execution: v1alpha1.ExecutionObserveOnly}, "ObserveOnly"},
-		{"the repo's grant isn't the collection's", v1alpha1.AccessRead, v1alpha1.ExecutionFollow, true, &Collection{Name: "c", Execution: v1alpha1.ExecutionFollow}, "NotGranted"},
-		{"the collection's grant", v1alpha1.AccessRead, v1alpha1.ExecutionObserveOnly, false, &Collection{Name: "c", Execution: v1alpha1.ExecutionFollow, Granted: true}, ""},
+		{"a silent collection leaves it to the repo", v1alpha1.AccessRead, v1alpha1.ExecutionFollow, true, &Collection{Name: "c", Repo: "r", Granted: false}, ""},
+		{"the collection's word counts", v1alpha1.AccessReadWrite, v1alpha1.ExecutionFollow, true, &Collection{Name: "c", Repo: "r", Execution: v1alpha1.ExecutionObserveOnly}, "ObserveOnly"},
+		{"the repo's grant isn't the collection's", v1alpha1.AccessRead, v1alpha1.ExecutionFollow, true, &Collection{Name: "c", Repo: "r", Execution: v1alpha1.ExecutionFollow}, "NotGranted"},
+		{"the collection's grant", v1alpha1.AccessRead, v1alpha1.ExecutionObserveOnly, false, &Collection{Name: "c", Repo: "r", Execution: v1alpha1.ExecutionFollow, Granted: true}, ""},
+		{"another repository's collection has no word", v1alpha1.AccessRead, "", false, &Collection{Name: "c", Repo: "other", Execution: v1alpha1.ExecutionFollow, Granted: true}, "NotWritable"},
+		{"nor against ours", v1alpha1.AccessReadWrite, "", false, &Collection{Name: "c", Repo: "other", Execution: v1alpha1.ExecutionObserveOnly}, ""},
+		{"a collection that wasn't seen yet may forbid it", v1alpha1.AccessReadWrite, "", false, &Collection{Name: "c"}, "CollectionMissing"},
 	} {
 		repo := &v1alpha1.AtprotoRepo{ObjectMeta: metav1.ObjectMeta{Name: "r"}}
 		repo.Spec.Execution, repo.Status.Access, repo.Status.ExecuteGranted = c.execution, c.access, c.granted
