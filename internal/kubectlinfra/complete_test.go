@@ -44,6 +44,8 @@ func testCompletion(t *testing.T, p plugin) {
 		{[]string{"wait", "completed", "--for", ""}, "contract/front=Deployed", ""},
 		{[]string{"wait", "completed", "--for", "phase="}, "phase=Degraded", ""},
 		{[]string{"request", "--ephemeral", "completed", ""}, "", "front"},
+		{[]string{"request", "completed", "front", "-o", ""}, "yaml", "front"},
+		{[]string{"tree", "--context", ""}, "infra-dev", "completed"},
 	} {
 		got := p.offered(t, c.args...)
 		if c.want != "" && !slices.Contains(got, c.want) || c.not != "" && slices.Contains(got, c.not) {

@@ -33,9 +33,14 @@ func newFactory(fs *pflag.FlagSet, warnings io.Writer) *factory {
 
 // client of the cluster that the command line names.
 func (f *factory) client() (*client, error) {
+	return f.connect(clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules(), &f.overrides))
+}
+
+// rules say where the kubeconfig is, as of kubectl.
+func (f *factory) rules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
-	return f.connect(clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides))
+	return rules
 }
 
 // contracts is the client of the cluster that serves the ComputeContracts.

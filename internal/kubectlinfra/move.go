@@ -73,6 +73,8 @@ func newMove(f *factory, s Streams, v verb) *cobra.Command {
 	cmd.Flags().StringVarP(&m.output, "output", "o", "", "Output format. One of: (json, name, yaml).")
 	cmd.Flags().StringVar(&m.dryRun, "dry-run", "none", `Must be "none", "server", or "client".`)
 	cmd.Flags().StringVar(&m.fieldManager, "field-manager", "kubectl-infra", "Name of the manager used to track field ownership.")
+	completeFlag(cmd, "output", oneOf("json", "name", "yaml"))
+	completeFlag(cmd, "dry-run", oneOf("none", "server", "client"))
 	return cmd
 }
 

@@ -58,6 +58,7 @@ func newRecord(f *factory, s Streams) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "Exit with 1 if record and object differ, and with 2 on an error.")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "Output format: json, the raw record.")
+	completeFlag(cmd, "output", oneOf("json"))
 	return cmd
 }
 

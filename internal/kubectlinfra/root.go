@@ -63,6 +63,7 @@ func newRoot(s Streams) *cobra.Command {
 	for _, v := range verbs {
 		root.AddCommand(newMove(f, s, v))
 	}
+	f.completeConfig(root)
 	return root
 }
 

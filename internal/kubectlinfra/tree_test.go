@@ -80,6 +80,9 @@ func testTree(t *testing.T, p plugin) {
 	if strings.Contains(out, "other") {
 		t.Errorf("a ComputeContract of another:\n%s", out)
 	}
+	if elsewhere := p.run(t, "tree", "tree", "--contracts-kubeconfig", p.Kubeconfig); !strings.Contains(elsewhere, "won by "+bidder) {
+		t.Errorf("with ComputeContracts elsewhere:\n%s", elsewhere)
+	}
 	// Who may not see them sees the rest.
 	f := &forest{unserved: "ComputeContracts aren't shown"}
 	if n := f.deployment(asDeployment(p.get(t, "tree"))); n.children[1].children[0].detail != "not shown" {

@@ -64,7 +64,7 @@ func newWait(f *factory, s Streams) *cobra.Command {
 	cmd.Flags().StringArrayVar(&wanted, "for", nil, "What to wait for: phase=PHASE, contract/CONTRACT=PHASE or delete.")
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout,
 		"The length of time to wait before giving up. Zero means check once and don't wait, negative means wait for a week.")
-	_ = cmd.RegisterFlagCompletionFunc("for", f.completeGoals)
+	completeFlag(cmd, "for", f.completeGoals)
 	return cmd
 }
 
