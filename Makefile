@@ -42,10 +42,6 @@ run: build ## Start the dev server: etcd, PDS and API server in one process (ARG
 build: ## Build bin/infra-apiserver, bin/infra-controller and bin/kubectl-infra
 	$(GO) build -ldflags '$(KUBE_LDFLAGS)' -o bin/ ./cmd/infra-apiserver ./cmd/infra-controller ./cmd/kubectl-infra
 
-.PHONY: plugin
-plugin: ## Build the kubectl plugin: bin/kubectl-infra
-	$(GO) build -ldflags '$(KUBE_LDFLAGS)' -o bin/kubectl-infra ./cmd/kubectl-infra
-
 # Nothing of this machine is in it: every checkout of a commit makes the same bytes.
 .PHONY: image
 image: ## Build the container image for amd64 and arm64 as an OCI layout: dist/image
