@@ -87,8 +87,8 @@ func TestCollectionEnumerates(t *testing.T) {
 	e.create(t, mine)
 	e.create(t, newInfra("taken", "private"))
 	cid := a.put(t, "theirs", infraRecord("theirs"))
-	c := e.collect(t, "all", 1000)
-	c = e.lists(t, "all", false, "mine!", "theirs")
+	e.collect(t, "all", 1000)
+	c := e.lists(t, "all", false, "mine!", "theirs")
 	if i := c.Status.Children[1]; i.CID != cid || i.URI != "at://"+a.DID+"/"+infraCollection+"/theirs" || c.Status.Items != 2 {
 		t.Errorf("%+v", c.Status)
 	}
