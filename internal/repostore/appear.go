@@ -104,7 +104,9 @@ func (s *Store) fresh(m *mount, ref objectRef, uri recordURI, id *identity, c *c
 		return nil, stamp{}, err
 	}
 	if st.Invalid == "" {
-		s.mapper.FirstSight(obj, s.sight(rec.Value, id))
+		sight := s.sight(rec.Value, id)
+		sight.Ours = sight.Ours && m.published()
+		s.mapper.FirstSight(obj, sight)
 	}
 	return obj, st, nil
 }
@@ -115,3 +117,8 @@ func (s *Store) sight(record map[string]any, id *identity) Sight {
 	now := s.hub.clock.Now()
 	return Sight{Record: record, Ours: id != nil, Now: now, First: id.firstSeen(now)}
 }
+
+// published tells whether the statuses in the repository's records are what we had
+// published: where we don't write, they are whatever its account says. One that isn't
+// probed yet counts as it is asked for.
+func (m *mount) published() bool { return m.Access == AccessReadWrite || m.Withheld }

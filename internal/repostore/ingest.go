@@ -231,6 +231,11 @@ func (s *Store) edited(sn snapshot, rec *atproto.Record, rev string, o ingestOpt
 	if err := s.pull(obj, &st, rec, rev); err != nil {
 		return nil, stamp{}, err
 	}
+	if sn.stamp.Invalid != "" && st.Invalid == "" {
+		sight := s.sight(rec.Value, nil)
+		sight.Late = true
+		s.mapper.FirstSight(obj, sight)
+	}
 	after, err := s.declarationOf(obj)
 	if err != nil {
 		return nil, stamp{}, err

@@ -30,7 +30,8 @@ type RecordMapper interface {
 	// record can't be this kind's.
 	Decode(record map[string]any, obj runtime.Object) (remainder map[string]any, err error)
 	// FirstSight completes an object that is seen for the first time: created by
-	// the API, or decoded from a record. It fixes what is fixed once (an expiry) and
+	// the API, or decoded from a record, the first valid one of its own where others
+	// came before. It fixes what is fixed once (an expiry) and
 	// does what the kind's strategy does for a created object.
 	FirstSight(obj runtime.Object, s Sight)
 
@@ -71,6 +72,9 @@ type Sight struct {
 	// First is when the record was first seen: Now, or long before where its views
 	// were lost. Zero: that is not known.
 	First time.Time
+	// Late tells that the object is there already: its record was no valid one until
+	// now, perhaps ever. What was fixed by a valid one before stays.
+	Late bool
 }
 
 // Direction tells which way the last change of a declaration went.

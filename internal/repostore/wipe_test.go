@@ -140,3 +140,26 @@ func TestWipeForgetsDeletedRecords(t *testing.T) {
 		t.Errorf("a record that came again has uid %q; before %q", again, before["goes"])
 	}
 }
+
+// Of a repository that is only read the status in a record is its account's: it is not
+// taken for ours once the views were lost. One that is to be written and isn't probed
+// yet has ours.
+func TestWipeTakesNoForeignStatus(t *testing.T) {
+	for withheld, want := range map[bool]string{false: "", true: "Held"} {
+		w, side := newWorld(t), newMemRepo(sideDID)
+		record := widgetRecord("x")
+		record["status"] = map[string]any{"phase": "Held"}
+		side.foreign(recordKey("one"), record)
+		a := collecting(w, "A", side, AccessRead)
+		a.collect(aCollection("col", 10))
+		a.shows("collected", "one")
+		w.wipe()
+		b := collecting(w, "B", side, AccessRead)
+		b.mountSide(AccessRead, func(m *MountedRepo) { m.Withheld = withheld })
+		b.collect(aCollection("col", 10))
+		b.shows("built again", "one")
+		if obj, _ := b.shown("one"); obj == nil || obj.Status.Phase != want {
+			t.Errorf("withheld %v: %+v, want phase %q", withheld, obj, want)
+		}
+	}
+}

@@ -53,3 +53,33 @@ func TestExpiredAtFirstSight(t *testing.T) {
 		})
 	}
 }
+
+// TestValidAgain: what a valid record has fixed stays when its record is mended; one
+// that was never valid gets it then.
+func TestValidAgain(t *testing.T) {
+	created := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	fixed := metav1.NewTime(created.Add(time.Minute))
+	rec := parse(t, `{"$type":"computer.socialweb.ephemeralInfra","contracts":[],"ttlSeconds":3600}`)
+	for _, c := range []struct {
+		name   string
+		before *metav1.Time
+		now    time.Time
+		want   time.Time
+		shown  bool // only
+	}{
+		{"never valid", nil, created.Add(time.Minute), created.Add(time.Hour), false},
+		{"never valid, and too late", nil, created.Add(2 * time.Hour), created.Add(time.Hour), true},
+		{"valid before", &fixed, created.Add(2 * time.Hour), fixed.Time, false},
+	} {
+		o := &socialweb.EphemeralInfra{}
+		o.CreationTimestamp, o.Status.ExpiresAt = metav1.NewTime(created), c.before
+		if _, err := EphemeralInfra().Decode(rec, o); err != nil {
+			t.Fatal(err)
+		}
+		EphemeralInfra().FirstSight(o, repostore.Sight{Record: rec, Late: true, Now: c.now, First: c.now})
+		if o.Status.ExpiresAt == nil || !o.Status.ExpiresAt.Time.Equal(c.want) ||
+			meta.IsStatusConditionTrue(o.Status.Conditions, socialweb.ConditionExpiredAtFirstSight) != c.shown {
+			t.Errorf("%s: %+v", c.name, o.Status)
+		}
+	}
+}

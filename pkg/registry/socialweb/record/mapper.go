@@ -130,7 +130,7 @@ func (m mapper) FirstSight(obj runtime.Object, s repostore.Sight) {
 	if s.Ours {
 		decodeStatus(s.Record, p)
 	}
-	if p.ephemeral == nil {
+	if p.ephemeral == nil || s.Late && p.ephemeralStatus.ExpiresAt != nil {
 		return
 	}
 	fixExpiry(p, s.Now)
