@@ -41,7 +41,7 @@ type collectionMirror struct {
 	mu     sync.Mutex // guards what follows
 	all    map[collectionKey]*collection
 	seats  map[seat]map[collectionKey]*collection // all, by what they are of
-	missed map[*collectionKind]bool // kinds that were not listed yet
+	missed map[*collectionKind]bool               // kinds that were not listed yet
 
 	listed chan struct{} // closed once all kinds were listed
 }
