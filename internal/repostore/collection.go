@@ -59,8 +59,13 @@ type collected struct {
 // not yet, appear by a collection; nil: by none any more, and the objects that are
 // there stay. Another collection than before begins with a comparison.
 func (h *Hub) SetCollection(workspace, repo, nsid string, c *Collection) {
+	h.collecting.Lock()
+	defer h.collecting.Unlock()
+	h.setCollectionLocked(collectionPlace{workspace, repo, nsid}, c)
+}
+
+func (h *Hub) setCollectionLocked(at collectionPlace, c *Collection) {
 	h.mu.Lock()
-	at := collectionPlace{workspace, repo, nsid}
 	switch {
 	case c == nil:
 		delete(h.collections, at)
@@ -69,10 +74,10 @@ func (h *Hub) SetCollection(workspace, repo, nsid string, c *Collection) {
 	default:
 		h.collections[at] = *c
 	}
-	m := h.mounts[workspace][repo]
+	m := h.mounts[at.workspace][at.repo]
 	h.mu.Unlock()
 	if m != nil {
-		m.collect(nsid, c)
+		m.collect(at.nsid, c)
 	}
 }
 
@@ -163,9 +168,17 @@ func (h *Hub) closedCollection(ctx context.Context, m *mount, nsid string, c *Co
 	if err != nil || !closing {
 		return false, err
 	}
+	h.collecting.Lock()
+	defer h.collecting.Unlock()
+	at := collectionPlace{m.Workspace, m.Name, nsid}
+	h.mu.RLock()
+	now, there := h.collections[at]
+	h.mu.RUnlock()
+	if there && now.Owner.UID == c.Owner.UID { // else another has taken its seat
+		h.setCollectionLocked(at, nil)
+	}
 	if now := m.collection(nsid); now != nil && now.Owner.UID == c.Owner.UID {
-		h.SetCollection(m.Workspace, m.Name, nsid, nil)
-		m.collect(nsid, nil) // m may have been replaced in the hub
+		m.collect(nsid, nil) // m was replaced in the hub
 	}
 	return true, nil
 }

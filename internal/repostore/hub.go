@@ -81,6 +81,10 @@ type Hub struct {
 	// keepContext, where set, is runContext: tests know their actors by the context.
 	keepContext func(context.Context) context.Context
 
+	// collecting makes one change of a collection come after the other, in the hub and
+	// in its mount.
+	collecting sync.Mutex
+
 	mu     sync.RWMutex // guards what follows
 	loaded bool         // SetMountsLoaded was called
 	stores []*Store
