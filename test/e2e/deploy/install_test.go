@@ -197,7 +197,8 @@ func fulfilled(t *testing.T, name string) {
 		_, err := ours.Infras().Get(ctx, name, metav1.GetOptions{})
 		return harness.IsGone(err)
 	})
-	if _, err := ours.ComputeContracts().Get(t.Context(), contract.Name, metav1.GetOptions{}); harness.IsGone(err) != nil {
+	_, err := ours.ComputeContracts().Get(t.Context(), contract.Name, metav1.GetOptions{})
+	if err := harness.IsGone(err); err != nil {
 		t.Errorf("its ComputeContract: %v", err)
 	}
 	counted(t, "http://"+address+"/metrics")

@@ -223,14 +223,17 @@ func (r *Replica) probed(ctx context.Context) (up bool, objection error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	answer := make(chan error, 1)
-	go func() { answer <- getOK(ctx, r.probe, "https://"+r.Addr+"/readyz") }()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		objection = getOK(ctx, r.probe, "https://"+r.Addr+"/readyz")
+	}()
 	select {
 	case <-p.Done():
 		cancel()
-		_ = <-answer // its goroutine has ended
+		<-answered // its goroutine has ended
 		return false, p.Err()
-	case err := <-answer:
-		return true, err
+	case <-answered:
+		return true, objection
 	}
 }
