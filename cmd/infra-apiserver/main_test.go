@@ -48,8 +48,13 @@ func startDev(t *testing.T, dir string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	controller := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
+		controller = controller || strings.HasPrefix(lines.Text(), "controller ")
 		if strings.HasPrefix(lines.Text(), "ready ") {
+			if !controller {
+				t.Error("it runs without the controller")
+			}
 			return p
 		}
 	}

@@ -2,11 +2,14 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
@@ -49,6 +52,11 @@ func newInformers(deployments, contracts *clients) (*informers, error) {
 	i.repos = ours.AtprotoRepos().Informer()
 	i.collections, i.ephemeralCs = ours.InfraCollections().Informer(), ours.EphemeralInfraCollections().Informer()
 	i.computeContracts = i.contracts.Socialweb().V1alpha1().ComputeContracts().Informer()
+	for _, informer := range i.all() {
+		if err := informer.SetWatchErrorHandlerWithContext(watchFailed); err != nil {
+			return nil, fmt.Errorf("informer: %w", err)
+		}
+	}
 	for _, informer := range []cache.SharedIndexInformer{i.infras, i.ephemerals} {
 		if err := informer.AddIndexers(cache.Indexers{indexRepo: byRepo}); err != nil {
 			return nil, fmt.Errorf("index: %w", err)
@@ -58,6 +66,18 @@ func newInformers(deployments, contracts *clients) (*informers, error) {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	return i, nil
+}
+
+func (i *informers) all() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{i.infras, i.ephemerals, i.computeContracts, i.repos, i.collections, i.ephemeralCs}
+}
+
+// watchFailed tells of a list or a watch that has ended and will be tried again: an
+// outage, which is no fault of ours, or our own end.
+func watchFailed(ctx context.Context, _ *cache.Reflector, err error) {
+	if ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		klog.FromContext(ctx).Info("Not watching, will try again", "err", err)
+	}
 }
 
 // informerOptions make informers list from the server's cache, also after a watch
@@ -92,8 +112,11 @@ func (i *informers) run(ctx context.Context) (wait func()) {
 
 // synced returns when everything was seen once, or ctx has ended.
 func (i *informers) synced(ctx context.Context) bool {
-	return cache.WaitFor(ctx, "", i.infras.HasSyncedChecker(), i.ephemerals.HasSyncedChecker(), i.computeContracts.HasSyncedChecker(),
-		i.repos.HasSyncedChecker(), i.collections.HasSyncedChecker(), i.ephemeralCs.HasSyncedChecker())
+	var checkers []cache.DoneChecker
+	for _, informer := range i.all() {
+		checkers = append(checkers, informer.HasSyncedChecker())
+	}
+	return cache.WaitFor(ctx, "", checkers...)
 }
 
 // Deployment implements Cache.

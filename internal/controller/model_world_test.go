@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -135,7 +136,7 @@ func (w *world) apply(d *lifecycle.Deployment, a *lifecycle.Action) error {
 	cc := w.at().contracts[a.Name]
 	switch {
 	case cc != nil && !d.Owns(cc):
-		return apierrors.NewConflict(contractsResource, a.Name, fmt.Errorf("labels are another manager's"))
+		return apierrors.NewConflict(contractsResource, a.Name, errors.New("labels are another manager's"))
 	case cc != nil && cc.Spec.UserData != a.Spec.UserData:
 		return apierrors.NewInvalid(contractsKind, a.Name, nil)
 	case cc != nil:

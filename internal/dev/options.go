@@ -27,7 +27,7 @@ type Options struct {
 	PDSPort int
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
-	// Controller runs the controller beside the server.
+	// Controller runs the controller beside the server. It needs ComputeContracts.
 	Controller bool
 	// ComputeContracts serves the kind ComputeContract.
 	ComputeContracts bool
@@ -71,6 +71,7 @@ func NewOptions() *Options {
 		Port:             DefaultPort,
 		PDSPort:          DefaultPDSPort,
 		ComputeContracts: true,
+		Controller:       true,
 		Out:              os.Stdout,
 		Clock:            clock.RealClock{},
 	}
@@ -84,7 +85,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.PDSPort, "pds-port", o.PDSPort, "Port of the embedded PDS on 127.0.0.1. 0: any free one.")
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces, "Serve /clusters/<workspace>/apis/… too.")
 	fs.BoolVar(&o.ComputeContracts, "serve-computecontracts", o.ComputeContracts, "Serve the kind ComputeContract. Off: it is served elsewhere.")
-	fs.BoolVar(&o.Controller, "controller", o.Controller, "Run the controller, which requests and releases contracts.")
+	fs.BoolVar(&o.Controller, "controller", o.Controller, "Run the controller, which requests and releases contracts. It needs the kind ComputeContract.")
 	fs.StringVar(&o.PDS, "pds", o.PDS, "Base URL of a PDS to use in place of the embedded one. Needs --identifier and --password-file.")
 	fs.StringVar(&o.Identifier, "identifier", o.Identifier, "Handle or DID of the account at --pds.")
 	fs.StringVar(&o.PasswordFile, "password-file", o.PasswordFile, "File with the password, or an app password, of the account at --pds.")

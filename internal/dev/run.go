@@ -96,7 +96,7 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l 
 		return newServer(etcd, l, pki, p, o)
 	}, info.Server, p)
 	endController := func() error { return nil }
-	if err == nil && o.Controller {
+	if err == nil && o.Controller && o.ComputeContracts {
 		endController, err = startController(ctx, steps, server.GenericAPIServer.LoopbackClientConfig, o.Deadlines)
 	}
 	if err != nil {

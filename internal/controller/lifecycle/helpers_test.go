@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -86,14 +85,15 @@ func told(d Decision) string {
 			entry = "!" + entry
 		}
 	}
-	out := fmt.Sprintf("%s; %s; %s", d.Status.Phase, phase, entry)
+	words := []string{string(d.Status.Phase), phase, entry}
 	for _, a := range d.Actions {
-		out += "; " + string(a.Do)
+		word := string(a.Do)
 		if a.Confirm {
-			out += "?"
+			word += "?"
 		}
+		words = append(words, word)
 	}
-	return out
+	return strings.Join(words, "; ")
 }
 
 func expect(t *testing.T, name, got, want string) {
