@@ -27,7 +27,8 @@ func (s *Store) bumpFence(ws, did, rev string) clientv3.Op {
 // creation is what an ingest compares that makes an object of a record, which it has
 // read at rev: that no view of it was deleted since. A deletion whose value is rev or
 // less was of another record, or before the record was created again. Only a deletion
-// that retains the record says nothing by its value; it leaves the record detached.
+// that leaves the record says nothing by its value: one that retains it detaches it, and
+// for one of the view alone see viewalone.go.
 func (s *Store) creation(ws string, uri recordURI, sn snapshot, rev string) []clientv3.Cmp {
 	key := s.keys.fence(ws, uri.did)
 	fence := at(key, sn.fence)
