@@ -60,10 +60,11 @@ func Decide(o *Observed) Decision {
 		if r.entry != nil {
 			status.Requests = append(status.Requests, *r.entry)
 		}
-		if r.status != nil {
-			status.Contracts = append(status.Contracts, *r.status)
+		if r.status != nil && nameable(r.name) {
+			status.Contracts = append(status.Contracts, admissible(*r.status))
 		}
 	}
+	fit(status.Contracts)
 	status.Phase = deploymentPhase(m, status.Contracts)
 	status.Conditions = o.conditions(m, results)
 
@@ -103,12 +104,18 @@ func (o *Observed) steps(m mode, adopted []v1alpha1.ContractRequest) []result {
 		entries[adopted[i].Contract] = &adopted[i]
 	}
 	var out []result
+	room := maxRequests - len(entries)
 	for _, name := range d.names(entries) {
 		s := step{Observed: o, mode: m, want: m.want(d.contract(name)), name: name, entry: entries[name], last: d.last(name)}
+		s.room = room > 0 || s.entry != nil
 		if s.found, s.known = o.Found[name]; s.entry != nil && d.request(name) == nil {
 			s.found, s.known = o.unnamed(s.entry.UID), true // just adopted
 		}
-		out = append(out, s.decide())
+		r := s.decide()
+		if s.entry == nil && r.entry != nil {
+			room--
+		}
+		out = append(out, r)
 	}
 	return out
 }

@@ -101,14 +101,14 @@ func TestNothingToWriteTwice(t *testing.T) {
 // A contract shows what its ComputeContract says, in bounds.
 func TestMirror(t *testing.T) {
 	cc := contract("7:Held")
-	cc.Status.Winner, cc.Status.Receipt = "did:plc:winner", &v1alpha1.ContractReceipt{URI: "at://did:plc:winner/receipt/1", CID: "bafy"}
+	cc.Status.Winner, cc.Status.Receipt = "did:plc:winner", &v1alpha1.ContractReceipt{URI: "at://did:plc:winner/com.example.receipt/1", CID: "bafy"}
 	cc.Status.Message = strings.Repeat("é", 600)
 	d := infra(requested).withEntry("infra-web-front/7").withPhase("Requesting")
 	o := &Observed{Deployment: d, Now: now, Found: map[string]*v1alpha1.ComputeContract{"front": cc}}
 	got := Decide(o).Status.Contracts[0]
 	want := v1alpha1.ContractStatus{
 		Name: "front", Phase: v1alpha1.ContractPhaseDeployed, Winner: "did:plc:winner",
-		Receipt: "at://did:plc:winner/receipt/1", Message: strings.Repeat("é", 512),
+		Receipt: "at://did:plc:winner/com.example.receipt/1", Message: strings.Repeat("é", 512),
 	}
 	if got != want {
 		t.Errorf("got %+v", got)

@@ -11,6 +11,7 @@ const (
 	messageVanished = "its ComputeContract vanished before it was Released or Failed; stage the contract to be able to request it again"
 	messageTaken    = "the names for its ComputeContract belong to other objects"
 	messageWaiting  = "requested, and not executed: "
+	messageFull     = "requested once ComputeContracts of contracts that were dropped are gone: there are too many"
 )
 
 // maxMessage bounds what a contract's status says in words, in bytes.
@@ -28,6 +29,8 @@ type step struct {
 	// that somebody has looked.
 	found *v1alpha1.ComputeContract
 	known bool
+	// room says that another attempt may begin.
+	room bool
 }
 
 // result is what becomes of a contract.
@@ -86,6 +89,8 @@ func (s step) unrequested() result {
 		r := s.show(v1alpha1.ContractPhaseStaged, messageWaiting+s.Gate.Message)
 		r.blocked = true
 		return r
+	case !s.room:
+		return s.show(v1alpha1.ContractPhaseStaged, messageFull)
 	}
 	return s.request()
 }

@@ -17,7 +17,7 @@ func adopt(o *Observed, m mode) (adopted []v1alpha1.ContractRequest, strays []*v
 		taken := d.request(name) != nil || slices.ContainsFunc(adopted, func(r v1alpha1.ContractRequest) bool { return r.Contract == name })
 		// What came to its end isn't requested again: this one was sent too late.
 		late := terminal(d.lastPhase(name))
-		if name == "" || taken || late {
+		if !nameable(name) || taken || late {
 			strays = append(strays, cc)
 			continue
 		}
