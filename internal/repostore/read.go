@@ -45,7 +45,10 @@ func (s *Store) current(ctx context.Context, ref objectRef) (snapshot, error) {
 		if err := s.hub.barrier(WithWorkspace(ctx, ref.workspace)); err != nil {
 			return snapshot{}, err
 		}
-		return s.look(ctx, ref)
+		if sn, err = s.look(ctx, ref); err == nil && !sn.there() {
+			err = s.notLost(ctx, ref)
+		}
+		return sn, err
 	}
 	if !sn.stamp.bound() || sn.stamp.orphaned() {
 		return sn, nil

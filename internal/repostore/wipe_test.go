@@ -7,7 +7,11 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/storage"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
 // wipe loses the views, and nothing else.
@@ -160,6 +164,36 @@ func TestWipeTakesNoForeignStatus(t *testing.T) {
 		b.shows("built again", "one")
 		if obj, _ := b.shown("one"); obj == nil || obj.Status.Phase != want {
 			t.Errorf("withheld %v: %+v, want phase %q", withheld, obj, want)
+		}
+	}
+}
+
+// While the repository of a lost view isn't read, its object is not said to be gone; one
+// that never was is.
+func TestLostViewsAreNotGone(t *testing.T) {
+	for name, unread := range map[string]func(*replica){
+		"access None": func(r *replica) { r.mount(AccessNone) },
+		"stale reads": func(r *replica) {
+			r.mount(AccessReadWrite, func(m *MountedRepo) { m.StaleReads = true })
+			r.repo.setDown(atproto.ErrUnavailable)
+		},
+	} {
+		r := alone(t)
+		unread(r)
+		if _, err := r.get(r.ctx(), "o"); err != nil {
+			t.Errorf("%s: before: %v", name, err)
+		}
+		r.wipe()
+		if _, err := r.get(r.ctx(), "o"); !apierrors.IsServiceUnavailable(err) {
+			t.Errorf("%s: lost: %v", name, err)
+		}
+		if _, err := r.get(r.ctx(), "never"); !storage.IsNotFound(err) {
+			t.Errorf("%s: another: %v", name, err)
+		}
+		r.repo.setDown(nil)
+		r.mount(AccessReadWrite)
+		if _, err := r.get(r.ctx(), "o"); err != nil {
+			t.Errorf("%s: read again: %v", name, err)
 		}
 	}
 }
