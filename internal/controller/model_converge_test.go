@@ -15,26 +15,32 @@ const maxRounds = 100
 func (m *model) converge() {
 	m.putRepo(func(r *v1alpha1.AtprotoRepo) { r.Status.Access = v1alpha1.AccessReadWrite })
 	m.note("the faults stop")
-	c := m.controllers[0]
 	for range maxRounds {
 		before := len(m.versions)
-		c.cache.catchUp()
-		for _, k := range c.cache.keys() {
-			r := m.begin(c, k)
-			for m.advance("controller", r, works) {
-			}
-			c.cache.catchUp()
-		}
-		for _, name := range m.at().names() {
-			if cc := m.at().contracts[name]; cc != nil && lifecycle.OwnerOf(cc) != nil && !lifecycle.Finished(cc) {
-				m.fulfil(cc)
-			}
-		}
+		m.round()
 		if len(m.versions) == before {
 			return
 		}
 	}
 	m.laws.fail("it doesn't come to rest")
+}
+
+// round is a calm time: one controller looks at everything once, and the fulfiller
+// takes each ComputeContract on by one phase.
+func (m *model) round() {
+	c := m.controllers[0]
+	c.cache.catchUp()
+	for _, k := range c.cache.keys() {
+		r := m.begin(c, k)
+		for m.advance("controller 0", r, works) {
+		}
+		c.cache.catchUp()
+	}
+	for _, name := range m.at().names() {
+		if cc := m.at().contracts[name]; cc != nil && lifecycle.OwnerOf(cc) != nil && !lifecycle.Finished(cc) {
+			m.fulfil(cc)
+		}
+	}
 }
 
 // settled checks that every deployment is what it asks for.

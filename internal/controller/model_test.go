@@ -112,6 +112,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"step2":     m.step,
 		"step3":     m.step,
 		"crash":     m.crash,
+		"calm":      m.calm,
 	}
 }
 
@@ -312,6 +313,13 @@ func (m *model) step(t *rapid.T) {
 	}
 	if !m.advance(who, c.runs[n], m.fate(t, who)) {
 		c.runs = slices.Delete(c.runs, n, n+1)
+	}
+}
+
+// calm takes everything as far as it comes in some rounds, which no chance would.
+func (m *model) calm(t *rapid.T) {
+	for range rapid.IntRange(1, 6).Draw(t, "rounds") {
+		m.round()
 	}
 }
 
