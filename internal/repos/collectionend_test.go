@@ -114,7 +114,7 @@ func again(t *testing.T, m *Manager, client versioned.Interface, name string, ch
 func deleted(finalizers ...string) func(*v1alpha1.InfraCollection) {
 	return func(c *v1alpha1.InfraCollection) {
 		now := metav1.NewTime(time.Unix(2000, 0))
-		c.DeletionTimestamp, c.Finalizers = &now, append(finalizers, v1alpha1.FinalizerChildren)
+		c.DeletionTimestamp, c.Finalizers = &now, append([]string{v1alpha1.FinalizerChildren}, finalizers...)
 	}
 }
 
