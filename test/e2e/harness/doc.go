@@ -1,7 +1,7 @@
 // Package harness runs a real control plane for tests: etcd, kube-apiserver and
 // kube-controller-manager (bin/, built from test/controlplane), the reference PDS
-// behind a proxy that can cut it, and replicas of bin/infra-apiserver behind a
-// Service, registered by an APIService. Everything is on loopback, in processes of
+// behind a proxy that can cut it, replicas of bin/infra-apiserver behind a Service,
+// registered by an APIService, and bin/infra-controller where it is asked for. Everything is on loopback, in processes of
 // its own, and ends with the test binary, however that ends.
 //
 // # A case
@@ -39,8 +39,12 @@
 //   - Who asks: Config, Kubectl (admin), ConfigFor, KubectlAs (any user and groups, by
 //     client certificate), Anonymous; Clients are typed clients of any config.
 //   - Where: through the aggregator, or straight at a Replica (Replica.Direct).
-//   - The PDS: PDS (URL, accounts), Proxy (faults), Repo (a client past both).
-//   - Breaking things: Replica.Stop, Kill, Start; Balancer; Plane.APIServer and the
-//     other processes.
-//   - Logs: Log of each process, and where it stood (Mark).
+//   - The PDS: PDS (URL, accounts), Proxy (faults), Repo (a client past both), Account
+//     (a plain XRPC client past both), NewRepo (an AtprotoRepo of an account).
+//   - Contracts: Options.Controllers, Fulfiller.
+//   - Waiting: Eventually asks again and again; Await watches one object.
+//   - Breaking things: Replica.Stop, Kill, Start; Controller.Kill, Start; Balancer;
+//     Lane; Plane.APIServer and the other processes.
+//   - Logs: Log of each process, and where it stood (Mark); service.log tells when and
+//     why a replica was not ready.
 package harness
