@@ -20,7 +20,13 @@ import (
 func (c completedConfig) resources() (map[string]rest.Storage, error) {
 	out := map[string]rest.Storage{}
 	repo := atprotorepo.Kind(c.extra.HasJetstream)
-	repo.Admit = c.admit(execution.ForRepos())
+	gate, successors := c.admit(execution.ForRepos()), &execution.Successors{}
+	repo.Admit = func(ctx context.Context, obj, old runtime.Object) error {
+		if err := gate(ctx, obj, old); err != nil {
+			return err
+		}
+		return successors.Admit(ctx, obj, old)
+	}
 	repos, status, err := atprotorepo.NewREST(repo, Scheme, c.generic.RESTOptionsGetter, c.extra.Storage)
 	if err != nil {
 		return nil, fmt.Errorf("atprotorepos: %w", err)
@@ -32,6 +38,13 @@ func (c completedConfig) resources() (map[string]rest.Storage, error) {
 			return nil, fmt.Errorf("%s: %w", kind.Resource.Resource, err)
 		}
 		out[kind.Resource.Resource], out[kind.Resource.Resource+"/status"] = main, status
+	}
+	for resource, g := range map[string]execution.Gate{
+		"infracollections":          execution.ForInfraCollections(repos),
+		"ephemeralinfracollections": execution.ForEphemeralInfraCollections(repos),
+	} {
+		g.Authorizer = c.executeAuthorizer()
+		successors.Add(g, out[resource].(rest.Lister))
 	}
 	return out, nil
 }
@@ -50,6 +63,10 @@ func (c completedConfig) kinds(repos rest.Getter) []registry.Kind {
 
 // admit is the gate's, with the server's authorizer.
 func (c completedConfig) admit(g execution.Gate) func(ctx context.Context, obj, old runtime.Object) error {
-	g.Authorizer = executeAuthorizer{c.generic.Authorization.Authorizer}
+	g.Authorizer = c.executeAuthorizer()
 	return g.Admit
+}
+
+func (c completedConfig) executeAuthorizer() executeAuthorizer {
+	return executeAuthorizer{c.generic.Authorization.Authorizer}
 }
