@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -119,6 +120,40 @@ func TestLifecycle(t *testing.T) {
 	})
 	if all := l.contracts(); len(all) > 0 {
 		t.Errorf("left: %v", all)
+	}
+}
+
+// What may not be executed waits, and goes on once it may: the repository wakes it.
+func TestExecutionWaits(t *testing.T) {
+	d := testdev.Start(t, testdev.Options{Controller: true})
+	l := lifecycle{t, d.Client.SocialwebV1alpha1()}
+	execution := func(to string) {
+		t.Helper()
+		if _, err := l.api.AtprotoRepos().Patch(t.Context(), "default", types.MergePatchType, []byte(`{"spec":{"execution":`+to+`}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execution(`"ObserveOnly"`)
+	web := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	web.Spec.Contracts = []v1alpha1.Contract{{Name: "front", State: v1alpha1.ContractRequested}}
+	if _, err := l.api.Infras().Create(t.Context(), web, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	got := l.phase("web", v1alpha1.PhaseStaged, v1alpha1.ContractPhaseStaged)
+	if c := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionExecuting); c == nil || c.Reason != "ObserveOnly" || len(got.Finalizers) > 0 || len(l.contracts()) > 0 {
+		t.Errorf("condition %+v, finalizers %v, contracts %v", c, got.Finalizers, l.contracts())
+	}
+	execution("null")
+	l.phase("web", v1alpha1.PhaseDeploying, v1alpha1.ContractPhaseRequesting)
+	execution(`"ObserveOnly"`)
+	l.patch("web", `{"spec":{"description":"seen"}}`)
+	eventually(t, "the change is seen", func(ctx context.Context) (bool, error) {
+		var err error
+		got, err = l.api.Infras().Get(ctx, "web", metav1.GetOptions{})
+		return err == nil && got.Status.ObservedGeneration == got.Generation, err
+	})
+	if got.Status.Phase != v1alpha1.PhaseDeploying || len(l.contracts()) != 1 || l.contracts()[0].Spec.Release {
+		t.Errorf("what was requested doesn't go on: %s, %v", got.Status.Phase, l.contracts())
 	}
 }
 
