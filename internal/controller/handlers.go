@@ -61,16 +61,17 @@ func (w wake) deployment(was, is any) {
 	}
 }
 
-// contract: itself, and its deployment.
+// contract: itself, and its deployment, also where that was just taken from it.
 func (w wake) contract(was, is any) {
-	o := is
-	if is == nil {
-		o = was
-	}
-	cc := o.(*v1alpha1.ComputeContract)
-	w.add(keyOf(kindContract, cc))
-	if ref := lifecycle.OwnerOf(cc); ref != nil {
-		w.add(Key{ref.Kind, workspaceOf(cc), ref.Name})
+	for _, o := range []any{was, is} {
+		cc, ok := o.(*v1alpha1.ComputeContract)
+		if !ok {
+			continue
+		}
+		w.add(keyOf(kindContract, cc))
+		if ref := lifecycle.OwnerOf(cc); ref != nil {
+			w.add(Key{ref.Kind, workspaceOf(cc), ref.Name})
+		}
 	}
 }
 

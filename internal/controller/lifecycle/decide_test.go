@@ -45,6 +45,9 @@ func TestSteps(t *testing.T) {
 		{"nor without an entry", requested, "", "Released", "?", "Released; Released; -"},
 		{"vanished", requested, "infra-web-front/7", "Deployed", "", "Degraded; Failed; infra-web-front/7"},
 		{"another has its name now", requested, "infra-web-front/7", "Deployed", "8:Held,X", "Degraded; Failed; infra-web-front/7"},
+		{"its owner reference was taken away", requested, "infra-web-front/7", "Deployed", "7:Held,N", "Deployed; Deployed; infra-web-front/7"},
+		{"it was given to another", requested, "infra-web-front/7", "Deployed", "7:Held,X", "Degraded; Failed; infra-web-front/7"},
+		{"nobody's has its name now", requested, "infra-web-front/7", "Deployed", "8:Held,N", "Degraded; Failed; infra-web-front/7"},
 		{"another of ours has its name now", requested, "infra-web-front/7", "Deployed", "8:Held", "Degraded; Failed; infra-web-front/7"},
 
 		{"released without having been requested", released, "", "Staged", "?", "Released; Released; -"},

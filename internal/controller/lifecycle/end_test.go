@@ -25,6 +25,8 @@ func TestDeletion(t *testing.T) {
 		{"the outcome is recorded before it is deleted", requested, "!infra-web-front/7", "Releasing", "7:Failed,R", "-", "Deleting; Failed; !infra-web-front/7; Delete"},
 		{"gone", requested, "!infra-web-front/7", "Failed", "", "-", "Deleting; Failed; -"},
 		{"vanished", requested, "infra-web-front/7", "Deployed", "", "-", "Deleting; Failed; -"},
+		{"orphaned", requested, "infra-web-front/7", "Deployed", "7:Held,N", "-", "Deleting; Releasing; !infra-web-front/7; Release"},
+		{"orphaned, and waits", requested, "!infra-web-front/7", "Releasing", "7:Releasing,RN", "-", "Deleting; Releasing; !infra-web-front/7"},
 		{"staged before, gone", staged, "!infra-web-front/7", "Releasing", "", "-", "Deleting; Released; -"},
 		{"never created", requested, "infra-web-front/", "Requesting", "", "-", "Deleting; Released; -"},
 		{"nobody has listed", requested, "", "Staged", "", "-", "Deleting; Staged; -"},

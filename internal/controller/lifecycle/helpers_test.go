@@ -49,7 +49,8 @@ func (d *Deployment) withPhase(p v1alpha1.ContractPhase) *Deployment {
 }
 
 // contract owned by the deployment of uid 1, in the notation uid:phase, followed by
-// R where release is set, D where it is being deleted, X where another owns it.
+// R where release is set, D where it is being deleted, X where another owns it, N where
+// nobody does.
 func contract(s string) *v1alpha1.ComputeContract {
 	if s == "" {
 		return nil
@@ -67,6 +68,9 @@ func contract(s string) *v1alpha1.ComputeContract {
 	owner, yes := types.UID("1"), true
 	if strings.Contains(flags, "X") {
 		owner = "other"
+	}
+	if strings.Contains(flags, "N") {
+		return cc
 	}
 	cc.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: KindInfra, Name: "web", UID: owner, Controller: &yes}}
 	return cc

@@ -61,6 +61,13 @@ func (s step) decide() result {
 	case cc != nil && s.Deployment.Owns(cc) && (entry.UID == "" || entry.UID == cc.UID):
 		entry.UID = cc.UID
 		return s.standing(cc)
+	case cc != nil && entry.UID == cc.UID && OwnerOf(cc) == nil:
+		// Its owner reference was taken away: a garbage collector does so where the
+		// deployment is deleted with orphans. What it holds has to be given back all the
+		// same, and nothing tells of its changes any more.
+		r := s.standing(cc)
+		r.again = true
+		return r
 	case entry.UID != "":
 		return s.gone()
 	}
