@@ -53,7 +53,7 @@ func nameable(name string) bool { return len(content.IsDNS1123Label(name)) == 0 
 
 // fit shortens what is too long together: words go first, then receipts, then winners.
 func fit(contracts []v1alpha1.ContractStatus) {
-	for _, clear := range []func(*v1alpha1.ContractStatus){
+	for _, leaveOut := range []func(*v1alpha1.ContractStatus){
 		func(s *v1alpha1.ContractStatus) { s.Message = "" },
 		func(s *v1alpha1.ContractStatus) { s.Receipt = "" },
 		func(s *v1alpha1.ContractStatus) { s.Winner = "" },
@@ -62,7 +62,7 @@ func fit(contracts []v1alpha1.ContractStatus) {
 			return
 		}
 		for i := range contracts {
-			clear(&contracts[i])
+			leaveOut(&contracts[i])
 		}
 	}
 }

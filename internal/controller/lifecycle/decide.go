@@ -38,22 +38,12 @@ func Decide(o *Observed) Decision {
 	results := o.steps(m, adopted)
 
 	status := d.Status
-	if m == modeLive {
-		reason := v1alpha1.EndReason("")
-		switch {
-		case overdue(d, o.Now):
-			reason = v1alpha1.EndedDeadline
-		case complete(d, results):
-			reason = v1alpha1.EndedComplete
-		}
-		if reason != "" {
-			at := metav1.NewTime(o.Now).Rfc3339Copy()
-			status.EndedAt, status.EndReason = &at, reason
-			m = modeEnding
-			results = o.steps(m, adopted)
-		}
+	if reason := o.ends(m, results); reason != "" {
+		at := metav1.NewTime(o.Now).Rfc3339Copy()
+		status.EndedAt, status.EndReason = &at, reason
+		m = modeEnding
+		results = o.steps(m, adopted)
 	}
-
 	status.ObservedGeneration = d.Generation
 	status.Requests, status.Contracts = nil, nil
 	for _, r := range results {
@@ -69,27 +59,47 @@ func Decide(o *Observed) Decision {
 	status.Conditions = o.conditions(m, results)
 
 	out := Decision{Status: status, Changed: !equality.Semantic.DeepEqual(status, d.Status)}
+	o.follow(&out, m, results, strays)
+	return out
+}
 
-	held := slices.Contains(d.Finalizers, v1alpha1.FinalizerRelease)
-	out.Hold = !held && m != modeDeleting && len(status.Requests) > 0
+// ends tells why a deployment ends now; "": it doesn't.
+func (o *Observed) ends(m mode, results []result) v1alpha1.EndReason {
+	switch {
+	case m != modeLive:
+		return ""
+	case overdue(o.Deployment, o.Now):
+		return v1alpha1.EndedDeadline
+	case complete(o.Deployment, results):
+		return v1alpha1.EndedComplete
+	}
+	return ""
+}
+
+// follow adds to a decision what follows from its status: what to do, and when to look
+// again.
+func (o *Observed) follow(out *Decision, m mode, results []result, strays []*v1alpha1.ComputeContract) {
+	d := o.Deployment
 	for _, r := range results {
 		out.Actions = append(out.Actions, r.acts...)
 	}
 	for _, cc := range strays {
 		out.Actions = append(out.Actions, sendAway(cc)...)
 	}
+	requests, held := len(out.Status.Requests), slices.Contains(d.Finalizers, v1alpha1.FinalizerRelease)
+	out.Hold = !held && m != modeDeleting && requests > 0
 	switch {
-	case m == modeDeleting && o.Listed && len(o.Unnamed) == 0 && len(status.Requests) == 0 && held:
+	case m == modeDeleting && o.Listed && len(o.Unnamed) == 0 && requests == 0 && held:
 		out.Actions = append(out.Actions, Action{Do: LetGo})
 	case m == modeEnding && !slices.ContainsFunc(results, result.busy):
 		out.Actions = append(out.Actions, Action{Do: End})
 	case m == modeLive && d.Kind == KindEphemeralInfra && d.Status.ExpiresAt != nil:
 		out.At = d.Status.ExpiresAt.Time
 	}
-	if again := o.Now.Add(retryTaken); slices.ContainsFunc(results, func(r result) bool { return r.again }) && (out.At.IsZero() || again.Before(out.At)) {
+	again := o.Now.Add(retryTaken)
+	if slices.ContainsFunc(results, func(r result) bool { return r.again }) && (out.At.IsZero() || again.Before(out.At)) {
 		out.At = again
 	}
-	return out
 }
 
 // steps decides each contract: the declared ones in their order, then those that are
