@@ -25,7 +25,7 @@ func TestConflictAccessWithdrawn(t *testing.T) {
 	bob := plane.Account(t, withdrawn)
 	plane.NewRepo(t, withdrawn, bob)
 	name := bound(t, withdrawn)
-	before := inSync(t, name)
+	before := settled(t, bob, name)
 	cid := record(t, bob, name).CID
 
 	setAccess(t, withdrawn, v1alpha1.AccessNone)
@@ -83,8 +83,11 @@ func TestConflictRaced(t *testing.T) {
 	t.Cleanup(func() { _ = proxy.Close() }) // the server's own connections are cut, as it should
 	plane.NewRepo(t, raced, carol, func(r *v1alpha1.AtprotoRepo) { r.Spec.PDS = proxy.URL() })
 	name := bound(t, raced)
-	o := inSync(t, name)
+	o := settled(t, carol, name)
 	var edit error
+	// Whoever hears of the edit from the event stream first takes the write's own ingest,
+	// which says who lost, out of its hands: so nobody hears of it yet.
+	proxy.SetStreams(testproxy.StreamStalled)
 	proxy.Set(testproxy.Fault{Times: 1, Before: func() {
 		_, edit = carol.Edit(context.WithoutCancel(t.Context()), harness.InfraCollection, name, func(value map[string]any) {
 			value["description"] = "the record's"
@@ -95,6 +98,7 @@ func TestConflictRaced(t *testing.T) {
 	if _, err := infras().Update(t.Context(), o, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("the update: %v, want 409", err)
 	}
+	proxy.SetStreams(testproxy.StreamPass)
 	if edit != nil {
 		t.Fatal(edit)
 	}

@@ -26,11 +26,11 @@ func deployed(t *testing.T, f *harness.Fulfiller, repo string) string {
 
 // ACC29-DELETE-RELEASES: a deployed Infra that is deleted waits for the release of its
 // contract, which it asks for; then the ComputeContract goes, the record, and the Infra.
-// With foreground deletion the cluster's garbage collector takes part, and changes
-// nothing of that order.
+// With foreground deletion the cluster's garbage collector takes part, and with orphans
+// it takes the ComputeContract from its deployment; both change nothing of that order.
 func TestDeleteReleases(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"background", "foreground"} {
+	for _, how := range []string{"background", "foreground", "orphan"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			alice, f := plane.Account(t, "alice"), plane.Fulfiller(t)

@@ -36,14 +36,17 @@ func awaitInfra(t *testing.T, name string, ask func(*v1alpha1.Infra) error) *v1a
 	return harness.Await(t, infras().Watch, name, ask)
 }
 
-// inSync waits until nothing is left to write to the record.
-func inSync(t *testing.T, name string) *v1alpha1.Infra {
+// settled waits until an Infra of one staged contract is at rest: the controller has said
+// what it makes of it, and the record has that. Nobody writes it then but the test.
+func settled(t *testing.T, a *harness.Account, name string) *v1alpha1.Infra {
 	t.Helper()
+	awaitRecord(t, a, harness.InfraCollection, name, hasPhase("staged", "web=staged"))
+	cid := record(t, a, name).CID
 	return awaitInfra(t, name, func(o *v1alpha1.Infra) error {
-		if r := o.Status.Record; r == nil || r.Direction != v1alpha1.DirectionInSync {
-			return fmt.Errorf("status.record %+v", r)
+		if r := o.Status.Record; r == nil || r.CID != cid || r.Direction != v1alpha1.DirectionInSync {
+			return fmt.Errorf("status.record %+v, the record's cid is %s", r, cid)
 		}
-		return nil
+		return inPhase(v1alpha1.PhaseStaged, "web=Staged")(o)
 	})
 }
 

@@ -54,7 +54,7 @@ func TestRecordEditPull(t *testing.T) {
 	t.Parallel()
 	alice := plane.Account(t, "alice")
 	name := bound(t, "")
-	h := followInfra(t, inSync(t, name))
+	h := followInfra(t, settled(t, alice, name))
 	if _, err := alice.Edit(t.Context(), harness.InfraCollection, name, func(value map[string]any) {
 		value["description"] = "edited at the PDS"
 		addContract(value, "db")
@@ -71,7 +71,7 @@ func TestRecordEditPull(t *testing.T) {
 	went(t, h, v1alpha1.DirectionPulled)
 	awaitRecord(t, alice, harness.InfraCollection, name, hasPhase("staged", "web=staged", "db=staged"))
 	same(t, alice, name)
-	if err := declared(inSync(t, name), record(t, alice, name).Value); err != nil {
+	if err := declared(awaitInfra(t, name, inPhase(v1alpha1.PhaseStaged, "web=Staged", "db=Staged")), record(t, alice, name).Value); err != nil {
 		t.Error(err)
 	}
 }
@@ -81,7 +81,7 @@ func TestKCPEditPush(t *testing.T) {
 	t.Parallel()
 	alice := plane.Account(t, "alice")
 	name := bound(t, "")
-	h := followInfra(t, inSync(t, name))
+	h := followInfra(t, settled(t, alice, name))
 	direction := plane.Kubectl(t).Run(t, "patch", "infra", name, "--type=merge", "-p", `{"spec":{"description":"pushed"}}`,
 		"-o", "jsonpath={.status.record.direction}")
 	if direction != string(v1alpha1.DirectionPushed) {

@@ -39,7 +39,7 @@ type Controller struct {
 func (p *Plane) controllerFlags() []string {
 	return append([]string{
 		"--kubeconfig=" + p.file("controller.kubeconfig"), "--leader-elect-resource-namespace=" + Namespace,
-		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms",
+		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=500ms",
 	}, p.expand(p.options.ControllerFlags)...)
 }
 
