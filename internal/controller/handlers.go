@@ -61,7 +61,8 @@ func (w wake) deployment(was, is any) {
 	}
 }
 
-// contract: itself, and its deployment, also where that was just taken from it.
+// contract: itself, and its deployment. Where that was taken from it the labels tell,
+// if its name is short enough for one.
 func (w wake) contract(was, is any) {
 	for _, o := range []any{was, is} {
 		cc, ok := o.(*v1alpha1.ComputeContract)
@@ -69,8 +70,12 @@ func (w wake) contract(was, is any) {
 			continue
 		}
 		w.add(keyOf(kindContract, cc))
+		kind, name := cc.Labels[v1alpha1.LabelKind], cc.Labels[v1alpha1.LabelName]
 		if ref := lifecycle.OwnerOf(cc); ref != nil {
-			w.add(Key{ref.Kind, workspaceOf(cc), ref.Name})
+			kind, name = ref.Kind, ref.Name
+		}
+		if kind == lifecycle.KindInfra || kind == lifecycle.KindEphemeralInfra {
+			w.add(Key{kind, workspaceOf(cc), name})
 		}
 	}
 }

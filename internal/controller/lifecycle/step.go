@@ -64,7 +64,7 @@ func (s step) decide() result {
 	case cc != nil && entry.UID == cc.UID && OwnerOf(cc) == nil:
 		// Its owner reference was taken away: a garbage collector does so where the
 		// deployment is deleted with orphans. What it holds has to be given back all the
-		// same, and nothing tells of its changes any more.
+		// same, and nothing tells surely of its changes any more.
 		r := s.standing(cc)
 		r.again = true
 		return r
