@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,7 +41,10 @@ func newTeller(recorder events.EventRecorder) teller {
 // phaseChange of a deployment, or of one of its contracts.
 type phaseChange struct{ contract, from, to, message string }
 
-// note says it in a sentence.
+// maxNote bounds the note of an Event, in bytes: a longer one is refused.
+const maxNote = 1024
+
+// note says it in a sentence. Of one that is too long the message is cut.
 func (c phaseChange) note(uri string) string {
 	out := "deployment"
 	if c.contract != "" {
@@ -50,13 +54,20 @@ func (c phaseChange) note(uri string) string {
 	if c.from != "" {
 		out += ", was " + c.from
 	}
-	if c.message != "" {
-		out += ": " + c.message
-	}
 	if uri != "" {
-		out += " (" + uri + ")"
+		uri = " (" + uri + ")"
 	}
-	return out
+	if c.message != "" {
+		out += ": " + cut(c.message, maxNote-len(out)-len(": ")-len(uri))
+	}
+	return cut(out+uri, maxNote)
+}
+
+func cut(s string, most int) string {
+	if most = max(most, 0); len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
+	}
+	return s
 }
 
 func phaseChanges(was, is *lifecycle.Deployment) []phaseChange {
