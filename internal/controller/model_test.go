@@ -258,9 +258,14 @@ func (m *model) rebuild(t *rapid.T) {
 func (m *model) lag(t *rapid.T) {
 	c := pick(t, "controller", m.controllers[:]).cache
 	last := len(m.versions) - 1
-	c.deploymentsAt = rapid.IntRange(c.deploymentsAt, last).Draw(t, "deployments")
-	c.contractsAt = rapid.IntRange(c.contractsAt, last).Draw(t, "contracts")
-	c.repoAt = rapid.IntRange(c.repoAt, last).Draw(t, "repo")
+	for _, at := range []*int{&c.deploymentsAt, &c.contractsAt, &c.repoAt} {
+		switch rapid.IntRange(0, 2).Draw(t, "how far") {
+		case 0:
+			*at = last
+		case 1:
+			*at = rapid.IntRange(*at, last).Draw(t, "version")
+		}
+	}
 }
 
 // run a reconcile from its begin to its end, often on fresh caches.
