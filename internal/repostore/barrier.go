@@ -57,6 +57,9 @@ func (h *Hub) staleOr(ctx context.Context, m *mount, err error) error {
 	if none, cerr := m.unused(ctx); cerr == nil && none {
 		return nil // no object is its: there is nothing that could be stale
 	}
+	if errors.Is(err, errStopping) {
+		return errStopping // not the PDS's fault, and another replica or the next start answers
+	}
 	return fmt.Errorf("AtprotoRepo %q (%s at %s): %w; its spec.staleReads Allow, or spec.access None, lets reads go on without it", m.Name, m.Repo.DID(), m.Repo.Host(), err)
 }
 

@@ -69,7 +69,7 @@ func ToAPIError(err error, gr schema.GroupResource, name string) error {
 		return apierrors.NewTimeoutError(err.Error(), seconds(retryAfter))
 	case errors.As(err, &status), errors.As(err, &storageErr), storage.IsInternalError(err):
 		return err
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled) && !errors.Is(err, errStopping): // the client has gone
 		return err
 	case errors.Is(err, atproto.ErrInvalidSwap), errors.Is(err, ErrContended), errors.Is(err, ErrRecordWon),
 		errors.Is(err, ErrRecordInvalid), errors.Is(err, ErrDeclarationFrozen):

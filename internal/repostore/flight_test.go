@@ -3,8 +3,10 @@ package repostore
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
@@ -100,8 +102,8 @@ func TestBarrierEndsWithTheHub(t *testing.T) {
 	})
 	<-asked
 	stop()
-	if res := ended(t, "the list", list); res.err == nil {
-		t.Error("a list of a server that stops succeeds")
+	if res := ended(t, "the list", list); !apierrors.IsServiceUnavailable(res.err) || !strings.Contains(res.err.Error(), errStopping.Error()) {
+		t.Errorf("a list of a server that stops: %v", res.err)
 	}
 	r.hub.wg.Wait()
 }
