@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -45,7 +46,7 @@ func newRoot(s Streams) *cobra.Command {
 		Long: "Show deployments with all that belongs to them, and move their contracts.\n\n" +
 			"A deployment is named as kubectl names objects: NAME is an Infra, einf/NAME an EphemeralInfra.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl infra"},
-		Args:          cobra.NoArgs,
+		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -65,6 +66,19 @@ func newRoot(s Streams) *cobra.Command {
 	}
 	f.completeConfig(root)
 	return root
+}
+
+// noCommand refuses what is none of the commands, and names those that are like it.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2 // cobra's own
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		text += ": there is " + strings.Join(near, ", ")
+	}
+	return usage(cmd, "%s", text)
 }
 
 // usage is an error of how a command was called, in kubectl's words.
