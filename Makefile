@@ -35,7 +35,7 @@ help: ## List the targets
 	  /^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## Start the dev server: etcd, PDS and API server in one process (ARGS="--pds …")
+run: build ## Start the dev server: etcd, PDS, API server and controller in one process (ARGS="--pds …")
 	@exec bin/infra-apiserver dev $(ARGS)
 
 .PHONY: build

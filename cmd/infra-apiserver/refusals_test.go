@@ -76,6 +76,7 @@ func TestRefusalsOfServe(t *testing.T) {
 		{[]string{"serve", "--kubeconfig=" + some}, []string{"--etcd-servers must be specified"}},
 		{[]string{"serve", "--kubeconfig=" + some, "--etcd-servers=127.0.0.1:2379"}, []string{"--etcd-servers", `"127.0.0.1:2379"`, "write it like https://"}},
 		{[]string{"serve", "--etcd-servers=http://127.0.0.1:1"}, []string{"--kubeconfig is empty", "name the kubeconfig"}},
+		{[]string{"preflight"}, []string{"--kubeconfig is empty", "name the kubeconfig"}},
 		{with("--kubeconfig=" + none), []string{"--kubeconfig", none, "no such file", "can be read"}},
 		{with("--authentication-kubeconfig=" + none), []string{"--authentication-kubeconfig", none, "no such file"}},
 		{with("--authorization-kubeconfig=" + dir), []string{"--authorization-kubeconfig", dir, "is a directory"}},

@@ -42,7 +42,7 @@ func newDev() *cobra.Command {
 	o := dev.NewOptions()
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Run everything on loopback: etcd, a PDS and the API server",
+		Short: "Run everything on loopback: etcd, a PDS, the API server and the controller",
 		Args:  cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return apiserver.NewOptions().SetGlobals()

@@ -100,6 +100,8 @@ func loginPDS(ctx context.Context, o *Options) (*pds, error) {
 		if p.DID = rememberedDID(o.DataDir, host); p.DID == "" {
 			return nil, err
 		}
+	case errors.Is(err, atproto.ErrUnauthorized):
+		return nil, fmt.Errorf("%w; --password-file must hold the password, or an app password, of --identifier", err)
 	default:
 		return nil, err
 	}

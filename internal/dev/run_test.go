@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 		}, []string{"--password-file"}},
 		"a wrong password": {func(o *dev.Options) {
 			o.PDS, o.Identifier, o.PasswordFile = pds.URL, pds.Accounts[0].DID, wrong
-		}, []string{"log in", "not authorized"}},
+		}, []string{"log in", "not authorized", "--password-file"}},
 		"a PDS that isn't there": {func(o *dev.Options) {
 			o.PDS, o.Identifier, o.PasswordFile = "http://127.0.0.1:1", "alice.test", wrong
 		}, []string{"127.0.0.1:1"}},

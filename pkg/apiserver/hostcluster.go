@@ -29,6 +29,9 @@ func (o *Options) hostCluster() (*restclient.Config, error) {
 	file := r.CoreAPI.CoreAPIKubeconfigPath
 	if file == "" {
 		c, err := restclient.InClusterConfig()
+		if errors.Is(err, restclient.ErrNotInCluster) {
+			return nil, errors.New("--kubeconfig is empty, and this is not a pod: name the kubeconfig of the host cluster")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("host cluster: %w", err)
 		}

@@ -33,6 +33,14 @@ func lease(t *testing.T, cluster *fake.Clientset) *coordinationv1.Lease {
 	return l
 }
 
+// Outside a pod somebody has to say where the cluster is.
+func TestNeedsAKubeconfig(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	if err := Run(t.Context(), NewOptions()); err == nil || !strings.Contains(err.Error(), "--kubeconfig is empty") {
+		t.Errorf("without a kubeconfig: %v", err)
+	}
+}
+
 // The lease is held while something runs, and given back once it has ended.
 func TestLeaseIsGivenBack(t *testing.T) {
 	cluster := fake.NewClientset()

@@ -59,7 +59,14 @@ func Run(ctx context.Context, o *Options) error {
 
 // config of a kubeconfig file; "": that of the pod.
 func (o *Options) config(file string) (*rest.Config, error) {
-	c, err := clientcmd.BuildConfigFromFlags("", file)
+	load := rest.InClusterConfig
+	if file != "" {
+		load = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", file) }
+	}
+	c, err := load()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errors.New("--kubeconfig is empty, and this is not a pod: name the kubeconfig of the host cluster (the command infra-apiserver dev has a controller of its own)")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %q: %w", file, err)
 	}
