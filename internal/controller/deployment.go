@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -26,12 +27,26 @@ func (r *reconciler) reconcileDeployment(ctx context.Context, k Key) (time.Time,
 	if err != nil {
 		return time.Time{}, err
 	}
-	for i := range decision.Actions {
-		if err := r.act(ctx, k, d, &decision.Actions[i]); err != nil {
-			return time.Time{}, fmt.Errorf("%s %s: %w", decision.Actions[i].Do, decision.Actions[i].Name, err)
-		}
+	if err := r.actAll(ctx, k, d, decision.Actions); err != nil {
+		return time.Time{}, err
 	}
 	return decision.At, nil
+}
+
+// actAll carries out the actions. One that is refused, by a quota perhaps, and for
+// long, keeps no other contract from being released; only the deployment's own end waits.
+func (r *reconciler) actAll(ctx context.Context, k Key, d *lifecycle.Deployment, actions []lifecycle.Action) error {
+	var errs []error
+	for i := range actions {
+		a := &actions[i]
+		if len(errs) > 0 && (a.Do == lifecycle.LetGo || a.Do == lifecycle.End) {
+			continue
+		}
+		if err := r.act(ctx, k, d, a); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s: %w", a.Do, a.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // confirm writes the status that was decided, under the finalizer if it takes that.
