@@ -65,9 +65,21 @@ func (o *Observed) ready(m mode, results []result) (is bool, reason, message str
 	case other == "":
 		return true, "AsAsked", ""
 	case slices.ContainsFunc(results, func(r result) bool { return r.status != nil && r.status.Phase == v1alpha1.ContractPhaseFailed }):
-		return false, "Failed", "not in the phase that is asked for: " + other
+		reason = "Failed"
+	default:
+		reason = "InProgress"
 	}
-	return false, "InProgress", "not in the phase that is asked for: " + other
+	message = "not in the phase that is asked for: " + other
+	if over := namesOf(results, func(r result) bool { return o.over(m, r) }); over != "" {
+		message += "; over, stage and request again to have them anew: " + over
+	}
+	return false, reason, message
+}
+
+// over tells of a contract that is still requested, and in a phase that is final.
+func (o *Observed) over(m mode, r result) bool {
+	return r.status != nil && m.want(o.Deployment.contract(r.name)) == wantRequested &&
+		(r.status.Phase == v1alpha1.ContractPhaseReleased || r.status.Phase == v1alpha1.ContractPhaseFailed)
 }
 
 func (o *Observed) asAsked(m mode, r result) bool {

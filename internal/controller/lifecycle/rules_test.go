@@ -129,6 +129,9 @@ func TestConditions(t *testing.T) {
 	is(v1alpha1.ConditionContractsCurrent, metav1.ConditionFalse, "Changed")
 	o.Found["front"] = contract("7:Failed")
 	is(v1alpha1.ConditionReady, metav1.ConditionFalse, "Failed")
+	if c := meta.FindStatusCondition(Decide(o).Status.Conditions, v1alpha1.ConditionReady); !strings.HasSuffix(c.Message, "; over, stage and request again to have them anew: front") {
+		t.Errorf("of what is over: %q", c.Message)
+	}
 	is(v1alpha1.ConditionContractsCurrent, metav1.ConditionTrue, "AsRequested")
 	if !meta.IsStatusConditionTrue(Decide(o).Status.Conditions, v1alpha1.ConditionRecordValid) {
 		t.Error("the storage's condition is gone")
