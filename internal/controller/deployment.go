@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
 	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
 )
 
@@ -91,7 +94,19 @@ func (r *reconciler) act(ctx context.Context, k Key, d *lifecycle.Deployment, a 
 	case lifecycle.LetGo:
 		return ignoreGone(r.api.LetGo(ctx, d))
 	case lifecycle.End:
-		return ignoreGone(r.api.End(ctx, d))
+		return r.end(ctx, k, d)
 	}
 	return fmt.Errorf("unknown action %q", a.Do)
+}
+
+// end deletes a deployment that has ended. One of a record that is somebody else's can't
+// be: it stays, ended, and goes with its record or its collection. That it may be
+// deleted after all is told by its repository.
+func (r *reconciler) end(ctx context.Context, k Key, d *lifecycle.Deployment) error {
+	err := r.api.End(ctx, d)
+	if d.Spec.Record != nil && apierrors.IsForbidden(err) {
+		klog.FromContext(ctx).V(1).Info("It has ended, and stays", "kind", k.Kind, "object", klog.KObj(k), "err", err)
+		return nil
+	}
+	return ignoreGone(err)
 }

@@ -30,6 +30,7 @@ func (s *seenOne) ContractsOf(types.UID) []*v1alpha1.ComputeContract { return s.
 type refusing struct {
 	API
 	released []string
+	ends     int
 }
 
 func (a *refusing) Contract(_ context.Context, _, name string) (*v1alpha1.ComputeContract, error) {
@@ -47,6 +48,36 @@ func (a *refusing) Create(_ context.Context, _ *lifecycle.Deployment, action *li
 func (a *refusing) Release(_ context.Context, _, name string, _ types.UID) error {
 	a.released = append(a.released, name)
 	return nil
+}
+
+func (a *refusing) End(_ context.Context, d *lifecycle.Deployment) error {
+	a.ends++
+	return apierrors.NewForbidden(v1alpha1.Resource("ephemeralinfras"), d.Name, errors.New("its record can't be deleted"))
+}
+
+func (s *seenOne) Repo(string, string) *v1alpha1.AtprotoRepo { return nil }
+
+// An EphemeralInfra of somebody else's record can't be deleted: it has ended, and that is
+// all. It is not tried again and again.
+func TestForeignEphemeralInfraStaysEnded(t *testing.T) {
+	now := time.Now()
+	for _, foreign := range []bool{true, false} {
+		d := &lifecycle.Deployment{Kind: lifecycle.KindEphemeralInfra, ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "1"}}
+		at := metav1.NewTime(now.Add(-time.Second))
+		d.Status.ExpiresAt = &at
+		if foreign {
+			d.Spec.Record = &v1alpha1.RecordBinding{RepoRef: v1alpha1.RepoReference{Name: "theirs"}}
+		}
+		s := &refusing{}
+		r := &reconciler{
+			api: s, cache: &seenOne{deployment: d}, clock: testclock.NewFakePassiveClock(now),
+			tell: func(context.Context, Key, *lifecycle.Deployment, *lifecycle.Deployment) {},
+		}
+		next, err := r.reconcile(t.Context(), Key{lifecycle.KindEphemeralInfra, defaultWorkspace, "job"})
+		if s.ends != 1 || apierrors.IsForbidden(err) == foreign || !next.IsZero() {
+			t.Errorf("foreign %t: ended %d times, next %v, %v", foreign, s.ends, next, err)
+		}
+	}
 }
 
 // A ComputeContract that is refused, for as long as it may be, keeps no other from being
