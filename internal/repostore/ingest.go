@@ -29,9 +29,6 @@ type ingestOptions struct {
 	lost *lostWrite
 }
 
-// lostWrite is named in condition SyncConflict.
-type lostWrite struct{ base string }
-
 // errInFlight: a write of this record is in flight and the view shows what the
 // record still is.
 var errInFlight = errors.New("nothing to ingest yet")

@@ -118,13 +118,42 @@ func TestInvalidAtFirstSight(t *testing.T) {
 // A write that a foreign edit beat is a conflict, and the object says which edit
 // won, until a write succeeds. A dry run never writes: it stops above the storage.
 func TestSyncConflict(t *testing.T) {
-	r := alone(t)
+	for what, between := range map[string]func(a, b *replica) error{
+		"its own ingest brings the edit in": nil,
+		"another ingest does": func(_, b *replica) error {
+			_, err := b.get(b.ctx(), "o")
+			return err
+		},
+		"another ingest does, and the object is written": func(_, b *replica) error {
+			if _, err := b.get(b.ctx(), "o"); err != nil {
+				return err
+			}
+			_, err := b.label(b.ctx(), "o", "between")
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) { syncConflict(t, between) })
+	}
+}
+
+// syncConflict loses a write; between, where set, happens once its intent is dropped.
+func syncConflict(t *testing.T, between func(a, b *replica) error) {
+	t.Helper()
+	r, other, _ := begin(t)
 	before, _ := r.shown("o")
 	put := r.gates.stop("update.before-put")
 	w1 := start(func() (*widget, error) { return r.update(r.ctx(), "o", before.ResourceVersion, public("ours", "w1")) })
 	put.reached(t)
 	r.repo.foreign(recordKey("o"), widgetRecord("theirs"))
+	dropped := r.gates.stop("update.dropped")
 	put.release()
+	dropped.reached(t)
+	if between != nil {
+		if err := between(r, other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dropped.release()
 	if res := ended(t, "the update", w1); !apierrors.IsConflict(res.err) {
 		t.Fatalf("%v", res.err)
 	}

@@ -187,8 +187,14 @@ func (s *Store) lostSwap(ctx context.Context, w publicWrite, it *intent, out run
 	if w.op == opUpdate && held {
 		o.lost = &lostWrite{base: fmt.Sprint(w.base.revision)}
 	}
+	s.hub.step(string(w.op) + ".dropped")
 	if err := s.ingest(ctx, w.mount, w.uri.Key, o); err != nil {
 		return finished, err
+	}
+	if o.lost != nil {
+		if err := s.tellLost(ctx, w, o.lost); err != nil {
+			return finished, err
+		}
 	}
 	// A create that was rolled forward all the same took somebody else's record for
 	// its own: it is not acknowledged.
