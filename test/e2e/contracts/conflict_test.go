@@ -84,9 +84,8 @@ func TestConflictRaced(t *testing.T) {
 	t.Cleanup(func() { _ = proxy.Close() }) // the server's own connections are cut, as it should
 	plane.NewRepo(t, raced, carol, func(r *v1alpha1.AtprotoRepo) { r.Spec.PDS = proxy.URL() })
 	name := bound(t, raced)
-	// Whoever sees the edit first takes the write's own ingest, which says who lost, out of
-	// its hands: the other replica may, for a list by another test. Then it is 409 all the
-	// same, and nothing is lost but the condition.
+	// The condition is about the last change: where a status of ours was published after
+	// the edit and before the 409, which takes a slow machine, it isn't told.
 	for attempt := 1; ; attempt++ {
 		o := loses(t, carol, proxy, name)
 		err := condition(o.Status.Conditions, v1alpha1.ConditionSyncConflict, metav1.ConditionTrue, v1alpha1.ReasonRecordWon)
@@ -108,7 +107,7 @@ func TestConflictRaced(t *testing.T) {
 }
 
 // races are run until one says who lost.
-const races = 20
+const races = 5
 
 // loses edits a record while an update of its Infra is on its way to it. It returns the
 // Infra once that declares what the record does.
