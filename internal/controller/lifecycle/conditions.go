@@ -61,16 +61,19 @@ func (o *Observed) ready(m mode, results []result) (is bool, reason, message str
 		return false, "Expired", "its record had expired when it was first seen: it is shown only"
 	}
 	other := namesOf(results, func(r result) bool { return !o.asAsked(m, r) })
+	over := namesOf(results, func(r result) bool { return o.over(m, r) })
 	switch {
 	case other == "":
 		return true, "AsAsked", ""
 	case slices.ContainsFunc(results, func(r result) bool { return r.status != nil && r.status.Phase == v1alpha1.ContractPhaseFailed }):
 		reason = "Failed"
+	case other == over:
+		reason = "Over" // nothing is in progress
 	default:
 		reason = "InProgress"
 	}
 	message = "not in the phase that is asked for: " + other
-	if over := namesOf(results, func(r result) bool { return o.over(m, r) }); over != "" {
+	if over != "" {
 		message += "; over, stage and request again to have them anew: " + over
 	}
 	return false, reason, message

@@ -132,6 +132,8 @@ func TestConditions(t *testing.T) {
 	if c := meta.FindStatusCondition(Decide(o).Status.Conditions, v1alpha1.ConditionReady); !strings.HasSuffix(c.Message, "; over, stage and request again to have them anew: front") {
 		t.Errorf("of what is over: %q", c.Message)
 	}
+	o.Found["front"] = contract("7:Released")
+	is(v1alpha1.ConditionReady, metav1.ConditionFalse, "Over")
 	is(v1alpha1.ConditionContractsCurrent, metav1.ConditionTrue, "AsRequested")
 	if !meta.IsStatusConditionTrue(Decide(o).Status.Conditions, v1alpha1.ConditionRecordValid) {
 		t.Error("the storage's condition is gone")
