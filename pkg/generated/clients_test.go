@@ -35,7 +35,7 @@ func definitions() map[string]common.OpenAPIDefinition {
 // TestEveryFieldIsExplained: kubectl explain has a word on every field.
 func TestEveryFieldIsExplained(t *testing.T) {
 	defs := definitions()
-	if len(defs) < 17 {
+	if len(defs) < 29 {
 		t.Fatalf("%d definitions, want all types of the group", len(defs))
 	}
 	for name, def := range defs {
@@ -54,19 +54,28 @@ func TestEveryFieldIsExplained(t *testing.T) {
 // map by its key.
 func TestListsHaveMergeRules(t *testing.T) {
 	want := map[string]string{
-		"InfraSpec.contracts":             "atomic",
-		"InfraSpec.secrets":               "map",
-		"EphemeralInfraSpec.contracts":    "atomic",
-		"EphemeralInfraSpec.secrets":      "map",
-		"InfraStatus.contracts":           "map",
-		"InfraStatus.conditions":          "map",
-		"EphemeralInfraStatus.contracts":  "map",
-		"EphemeralInfraStatus.conditions": "map",
-		"AtprotoRepoStatus.conditions":    "map",
-		"Contract.bidderDids":             "atomic",
-		"Contract.denyBidderDids":         "atomic",
-		"Contract.sshAuthorizedKeys":      "atomic",
-		"Contract.policyArgs":             "atomic",
+		"InfraSpec.contracts":                   "atomic",
+		"InfraSpec.secrets":                     "map",
+		"EphemeralInfraSpec.contracts":          "atomic",
+		"EphemeralInfraSpec.secrets":            "map",
+		"InfraStatus.contracts":                 "map",
+		"InfraStatus.conditions":                "map",
+		"EphemeralInfraStatus.contracts":        "map",
+		"EphemeralInfraStatus.conditions":       "map",
+		"AtprotoRepoStatus.conditions":          "map",
+		"InfraStatus.requests":                  "map",
+		"EphemeralInfraStatus.requests":         "map",
+		"InfraCollectionStatus.children":        "atomic",
+		"InfraCollectionStatus.conditions":      "map",
+		"ComputeContractStatus.conditions":      "map",
+		"ComputeContractSpec.bidderDids":        "atomic",
+		"ComputeContractSpec.denyBidderDids":    "atomic",
+		"ComputeContractSpec.sshAuthorizedKeys": "atomic",
+		"ComputeContractSpec.policyArgs":        "atomic",
+		"Contract.bidderDids":                   "atomic",
+		"Contract.denyBidderDids":               "atomic",
+		"Contract.sshAuthorizedKeys":            "atomic",
+		"Contract.policyArgs":                   "atomic",
 	}
 	for name, def := range definitions() {
 		if strings.HasSuffix(name, "List") {
