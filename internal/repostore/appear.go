@@ -41,6 +41,12 @@ func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recor
 	if sn.identity == nil && !m.Default {
 		done, err := s.admit(ctx, m, g.child)
 		if errors.Is(err, errFull) {
+			// What was read may have been deleted since: it would want room for ever.
+			if resp, err := s.txn(ctx, "full", g.makes, nil); err != nil {
+				return err
+			} else if !resp.Succeeded {
+				return errMoved
+			}
 			m.undefer(uri.Key, uri.String())
 			m.wanting(uri.Key)
 			return nil

@@ -235,6 +235,22 @@ func TestCollectionBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	full("bound by name", 0, "b", "c", "e", "f", "mine")
+	// What wants a name doesn't want room, whatever is compared.
+	if _, err := c.create(c.ctx(), aWidget("z", "mine")); err != nil {
+		t.Fatal(err)
+	}
+	side.foreign(recordKey("z"), widgetRecord("z"))
+	c.deliverSide()
+	c.s().progress.lost("a test")
+	c.deliverSide()
+	if m := c.members(); m.Beyond != 0 || len(m.Items) != 6 || !m.Items[5].Conflict {
+		t.Errorf("a name is taken: %+v", m)
+	}
+	if err := c.delete(c.ctx(), "z"); err != nil {
+		t.Fatal(err)
+	}
+	side.foreign(recordKey("z"), nil)
+	full("it is gone", 0, "b", "c", "e", "f", "mine")
 	// A new start knows the same.
 	side.foreign(recordKey("h"), widgetRecord("h"))
 	next := collecting(w, "B", side, AccessReadWrite)

@@ -143,6 +143,7 @@ func (m *mount) different(ctx context.Context, stores []*Store, shown map[atprot
 		}
 	}
 	var todo []atproto.Key
+	waiting := m.deferredKeys()
 	unbound := map[string][]atproto.Key{}
 	for key, rec := range held {
 		v, ok := shown[key]
@@ -150,6 +151,7 @@ func (m *mount) different(ctx context.Context, stores []*Store, shown map[atprot
 		case ok && v.cid == rec.CID, !ok && detached[key]:
 		case ok, m.Default, claimed[key]:
 			todo = append(todo, key)
+		case waiting[key]: // for a name, not for room
 		default:
 			unbound[key.Collection] = append(unbound[key.Collection], key)
 		}
@@ -172,7 +174,7 @@ func (m *mount) different(ctx context.Context, stores []*Store, shown map[atprot
 			todo = append(todo, key)
 		}
 	}
-	for key := range m.deferredKeys() {
+	for key := range waiting {
 		if _, ok := held[key]; !ok && shown[key].cid == "" {
 			todo = append(todo, key) // it waits no more: it is gone
 		}
