@@ -52,9 +52,14 @@ func TestPrometheusReadsMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rbac, _ := strings.Cut(string(file), "\n---\n") // the ServiceMonitor itself is an operator's
+	documents := slices.DeleteFunc(strings.Split(string(file), "\n---\n"), func(d string) bool {
+		return strings.Contains(d, "\nkind: ServiceMonitor\n") // an operator's
+	})
+	if len(documents) != 2 {
+		t.Fatalf("%q, want a ClusterRole and its binding", documents)
+	}
 	k := plane.Kubectl(t)
-	k.RunIn(t, rbac, "apply", "-f", "-")
+	k.RunIn(t, strings.Join(documents, "\n---\n"), "apply", "-f", "-")
 	k.Run(t, "create", "namespace", "monitoring")
 	token := func(account string) string {
 		k.Run(t, "create", "serviceaccount", account, "-n", "monitoring")
