@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -100,7 +101,14 @@ func (v verbsOf) change(t *testing.T) {
 	if err := v.k.Fails(t, old, "replace", "-f", "-"); !strings.Contains(err, "Conflict") {
 		t.Errorf("a stale replace: %s", err)
 	}
-	v.k.RunIn(t, v.k.Run(t, "get", v.short, v.name, "-o", "json"), "replace", "-f", "-")
+	// Of what was just read; the publisher may still have written between.
+	harness.Eventually(t, func(context.Context) error {
+		r := v.k.Do(t, v.k.Run(t, "get", v.short, v.name, "-o", "json"), "replace", "-f", "-")
+		if r.Code != 0 {
+			return fmt.Errorf("a replace: %s", r.Err)
+		}
+		return nil
+	})
 	// Another manager's field needs force.
 	applied := regexp.MustCompile(fmt.Sprintf(`%q:"[^"]*"`, v.field)).
 		ReplaceAllString(v.labelled(v.name+"-applied"), fmt.Sprintf(`%q:%s`, v.field, v.other))

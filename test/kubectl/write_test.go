@@ -143,6 +143,7 @@ func testEditReplace(t *testing.T, e env) {
 	if got := e.record(t, "edit")["description"]; got != "edited" {
 		t.Errorf("description in the record after an edit: %v", got)
 	}
+	e.settle(t, "edit")
 	full := e.k.Run(t, "get", "infra", "edit", "-o", "json")
 	e.k.RunIn(t, strings.ReplaceAll(full, `"edited"`, `"replaced"`), "replace", "-f", "-")
 	if got := e.record(t, "edit")["description"]; got != "replaced" {
