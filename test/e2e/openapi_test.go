@@ -23,14 +23,7 @@ const schemaPrefix = "computer.socialweb."
 func TestOpenAPIIsMerged(t *testing.T) {
 	t.Parallel()
 	cluster := newCaller(t, plane.Config())
-	harness.Eventually(t, func(context.Context) error { // kube-apiserver fetches it in the background
-		for path, want := range map[string]string{"/openapi/v2": schemaPrefix, "/openapi/v3": base[1:]} {
-			if got := cluster.ask(t, http.MethodGet, path, ""); got.code != http.StatusOK || !strings.Contains(got.body, want) {
-				return fmt.Errorf("%s lacks %s: %d", path, want, got.code)
-			}
-		}
-		return nil
-	})
+	awaitMerged(t, cluster)
 	v2 := schemas(t, cluster, "/openapi/v2")
 	v3 := schemas(t, cluster, "/openapi/v3"+base)
 	if len(v2) < 20 || len(v3) < 20 {
@@ -51,6 +44,19 @@ func TestOpenAPIIsMerged(t *testing.T) {
 			t.Errorf("kube-apiserver complains: %s", entry)
 		}
 	}
+}
+
+// awaitMerged waits until kube-apiserver, which fetches it in the background, has our OpenAPI.
+func awaitMerged(t *testing.T, cluster caller) {
+	t.Helper()
+	harness.Eventually(t, func(context.Context) error {
+		for path, want := range map[string]string{"/openapi/v2": schemaPrefix, "/openapi/v3": base[1:]} {
+			if got := cluster.ask(t, http.MethodGet, path, ""); got.code != http.StatusOK || !strings.Contains(got.body, want) {
+				return fmt.Errorf("%s lacks %s: %d", path, want, got.code)
+			}
+		}
+		return nil
+	})
 }
 
 // schemas of ours in a document of either version, by name.
@@ -96,6 +102,7 @@ func complaints(log, of string) []string {
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	k := plane.Kubectl(t)
+	awaitMerged(t, newCaller(t, plane.Config()))
 	for _, kind := range kinds {
 		out := k.Run(t, "explain", kind.short, "--recursive")
 		for _, want := range []string{"GROUP:      socialweb.computer", "KIND:       " + kind.name, "VERSION:    v1alpha1", "spec\t<", "status\t<", kind.field, "conditions\t<[]Condition>"} {
