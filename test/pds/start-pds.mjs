@@ -57,7 +57,11 @@ fs.mkdirSync(path.join(data, 'blobs'), { recursive: true })
 const stateFile = path.join(data, 'state.json')
 const state = readFile(stateFile, { rotationKey: hex(32), jwtSecret: hex(16), adminPassword: hex(16), accounts: [] })
 state.port = Number(args.port ?? state.port ?? await freePort())
-state.plcPort = Number(args['plc-port'] ?? state.plcPort ?? await freePort())
+state.plcPort = Number(args['plc-port'] ?? state.plcPort ?? 0)
+while (!state.plcPort) {
+  const port = await freePort()
+  if (port !== state.port) state.plcPort = port // both are free until one of them is taken
+}
 for (const name of args.accounts.split(',').filter(Boolean)) {
   const handle = `${name}.test`
   if (!state.accounts.some((a) => a.handle === handle)) state.accounts.push({ handle, password: 'pw-' + hex(8) })
