@@ -80,11 +80,11 @@ endif
 # The longest comes first, so that nothing waits for it alone at the end.
 E2E_PKGS = $(if $(filter ./...,$(PKGS)),./test/cases ./test/e2e/... ./test/kubectl,$(PKGS))
 
-# Each package has a control plane of its own. What they test is programs, so that
-# a result of before says nothing.
+# Each package has a control plane of its own, so two at a time are enough. What they
+# test is programs, so that a result of before says nothing.
 .PHONY: e2e
 e2e: build $(KUBE_PROGRAMS) $(REFERENCE_PDS) ## Run the tests on a real control plane: kube-apiserver, controller-manager, etcd
-	$(GO) test -tags e2e -count=1 -p $(PACKAGES) -timeout 15m $(ARGS) $(E2E_PKGS)
+	$(GO) test -tags e2e -count=1 -p 2 -timeout 15m $(ARGS) $(E2E_PKGS)
 
 # Minutes and hours of quiet and load, with figures: two and a half hours as it stands.
 .PHONY: soak
