@@ -69,7 +69,8 @@ func start(b *testing.B, prepare func(*env), flags ...string) *env {
 		b.Fatal(err)
 	}
 	e.args = []string{"dev", "--data-dir", filepath.Join(e.dir, "data"), "--secure-port", "0", "--pds-port", "0",
-		"--pds", e.pds.URL, "--identifier", e.pds.Accounts[0].DID, "--password-file", password, "--vmodule", "resync=2"}
+		"--pds", e.pds.URL, "--identifier", e.pds.Accounts[0].DID, "--password-file", password, "--vmodule", "resync=2",
+		"--controller=false"} // its statuses would be commits between those that are measured
 	e.args = append(e.args, flags...)
 	e.run(b)
 	b.Cleanup(e.stop)
