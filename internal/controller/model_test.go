@@ -158,10 +158,12 @@ func (m *model) user(t *rapid.T) {
 	m.putDeployment(d)
 }
 
+// userDeletes a deployment. Where an action of the model has nothing to act on it is
+// skipped, here and below: rapid draws another in its place, and no check is left out.
 func (m *model) userDeletes(t *rapid.T) {
 	k := pick(t, "key", m.keys)
 	if m.at().deployments[k] == nil {
-		t.Skip()
+		t.Skip("no such deployment")
 	}
 	m.note("user deletes %s", k)
 	m.deleteDeployment(k)
@@ -171,7 +173,7 @@ func (m *model) userDeletes(t *rapid.T) {
 func (m *model) contract(t *rapid.T) {
 	names := m.at().names()
 	if len(names) == 0 {
-		t.Skip()
+		t.Skip("no ComputeContract")
 	}
 	cc := m.at().contracts[pick(t, "contract", names)].DeepCopy()
 	how := rapid.IntRange(0, 19).Draw(t, "how")
@@ -187,7 +189,7 @@ func (m *model) contract(t *rapid.T) {
 		cc.Spec.Release = true
 		m.putContract(cc)
 	case lifecycle.Finished(cc):
-		t.Skip()
+		t.Skip("it is finished")
 	case how < 5:
 		cc.Status.Phase = v1alpha1.ComputeFailed
 		m.putContract(cc)
@@ -229,7 +231,7 @@ func (m *model) change(t *rapid.T) {
 	case how == 7:
 		name := "infra-a-b-c"
 		if m.at().contracts[name] != nil {
-			t.Skip()
+			t.Skip("the name is taken already")
 		}
 		m.note("somebody takes %s", name)
 		cc := &v1alpha1.ComputeContract{ObjectMeta: metav1.ObjectMeta{Name: name, UID: m.uid(), Finalizers: []string{v1alpha1.FinalizerRelease}}}
@@ -244,7 +246,7 @@ func (m *model) change(t *rapid.T) {
 func (m *model) rebuild(t *rapid.T) {
 	d := m.at().deployments[pick(t, "key", m.keys)]
 	if d == nil || d.DeletionTimestamp != nil || d.Status.EndedAt != nil {
-		t.Skip()
+		t.Skip("nothing to build again")
 	}
 	m.note("%s is built again", d.Name)
 	for _, c := range modelContracts {
@@ -277,7 +279,7 @@ func (m *model) run(t *rapid.T) {
 	}
 	keys := c.cache.keys()
 	if len(keys) == 0 {
-		t.Skip()
+		t.Skip("nothing was seen")
 	}
 	who, bad := fmt.Sprintf("controller %d", i), rapid.IntRange(0, 3).Draw(t, "weather") == 0
 	r, f := m.begin(c, pick(t, "key", keys)), works
@@ -308,7 +310,7 @@ func (m *model) step(t *rapid.T) {
 			return slices.ContainsFunc(c.runs, func(r *modelRun) bool { return r.key == k })
 		})
 		if len(keys) == 0 {
-			t.Skip()
+			t.Skip("nothing was seen that is not being reconciled")
 		}
 		r := m.begin(c, pick(t, "key", keys))
 		if m.advance(who, r, works) {
