@@ -82,7 +82,7 @@ func (c *collection) owns(o metav1.Object) bool {
 }
 
 func (c *collection) labels(o metav1.Object) bool {
-	return o.GetLabels()[v1alpha1.LabelCollection] == labelValue(c.Name)
+	return o.GetLabels()[v1alpha1.LabelCollection] == v1alpha1.LabelValue(c.Name)
 }
 
 // reappears tells that the children can't be deleted, for their records stay and make

@@ -62,7 +62,7 @@ func aCollection(name string) (*v1alpha1.InfraCollection, *v1alpha1.Infra) {
 	}}
 	c.Spec.RepoRef.Name = "a"
 	child := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{
-		Name: "child", UID: "uid-child", Labels: map[string]string{v1alpha1.LabelCollection: labelValue(name), "l": "v"},
+		Name: "child", UID: "uid-child", Labels: map[string]string{v1alpha1.LabelCollection: v1alpha1.LabelValue(name), "l": "v"},
 		OwnerReferences: []metav1.OwnerReference{{UID: c.UID, Name: name}, {UID: "other"}},
 	}}
 	return c, child

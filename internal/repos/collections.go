@@ -2,14 +2,10 @@ package repos
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
@@ -70,7 +66,7 @@ func (m *Manager) fillSeat(s seat) {
 			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: s.kind.kind, Name: c.Name, UID: c.UID,
 			Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(false),
 		},
-		Label: v1alpha1.LabelCollection, Value: labelValue(c.Name),
+		Label: v1alpha1.LabelCollection, Value: v1alpha1.LabelValue(c.Name),
 		MaxItems: int(ptr.Deref(c.Spec.MaxItems, defaultMaxItems)),
 	})
 }
@@ -85,17 +81,6 @@ func (m *Manager) collected(k key) bool {
 		c := m.collections.holder(seat{kind, k})
 		return c != nil && c.serves()
 	})
-}
-
-// labelValue is a name as the value of a label: one that is too long ends with its
-// hash.
-func labelValue(name string) string {
-	const hashLen = 12
-	if len(name) <= validation.LabelValueMaxLength {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return strings.TrimRight(name[:validation.LabelValueMaxLength-1-hashLen], "-.") + "-" + hex.EncodeToString(sum[:])[:hashLen]
 }
 
 // nextCollection takes one collection from the queue; false: the queue has ended.

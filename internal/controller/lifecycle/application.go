@@ -10,7 +10,7 @@ import (
 // Labels are on every ComputeContract of a deployment. Another deployment whose name
 // is as long may share them: the owner reference decides.
 func Labels(d *Deployment) map[string]string {
-	return map[string]string{v1alpha1.LabelKind: d.Kind, v1alpha1.LabelName: LabelValue(d.Name)}
+	return map[string]string{v1alpha1.LabelKind: d.Kind, v1alpha1.LabelName: v1alpha1.LabelValue(d.Name)}
 }
 
 // Application is what is applied for an action Create.

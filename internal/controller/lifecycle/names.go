@@ -38,15 +38,6 @@ func plainName(d *Deployment, contract string) string {
 	return prefix + d.Name + "-" + contract
 }
 
-// LabelValue is a name as the value of a label: one of more than 63 bytes ends with
-// its hash.
-func LabelValue(name string) string {
-	if len(name) <= validation.LabelValueMaxLength {
-		return name
-	}
-	return shorten(name, validation.LabelValueMaxLength, name)
-}
-
 // shorten keeps what fits of a name before the hash of a text.
 func shorten(name string, limit int, text string) string {
 	sum := sha256.Sum256([]byte(text))

@@ -35,11 +35,11 @@ func TestNames(t *testing.T) {
 				t.Errorf("%d: %s: %v", n, name, msgs)
 			}
 		}
-		if msgs := content.IsLabelValue(LabelValue(d.Name)); len(msgs) > 0 {
+		if msgs := content.IsLabelValue(v1alpha1.LabelValue(d.Name)); len(msgs) > 0 {
 			t.Errorf("%d: %v", n, msgs)
 		}
 	}
-	if LabelValue("web") != "web" || LabelValue(strings.Repeat("a", 64)) == LabelValue(strings.Repeat("a", 65)) {
+	if v1alpha1.LabelValue("web") != "web" || v1alpha1.LabelValue(strings.Repeat("a", 64)) == v1alpha1.LabelValue(strings.Repeat("a", 65)) {
 		t.Error("labels")
 	}
 }
