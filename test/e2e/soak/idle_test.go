@@ -5,6 +5,8 @@ package soak
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,15 +45,7 @@ func TestWatchesLeaveNothing(t *testing.T) {
 
 func goroutines(t *testing.T) int {
 	t.Helper()
-	sum := 0.0
-	for _, r := range plane.Replicas {
-		text, err := plane.Metrics(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += harness.Metric(text, "go_goroutines")
-	}
-	return int(sum)
+	return int(total(t, "go_goroutines"))
 }
 
 // An idle server doesn't grow, though it is probed 20 times a second, which the harness
@@ -61,8 +55,10 @@ func TestIdle(t *testing.T) {
 	plane.Infra(t)
 	tick := time.NewTicker(*interval)
 	defer tick.Stop()
-	begin, before := time.Now(), 0
+	begin := time.Now()
+	var before map[string]int
 	var hours, mib []float64
+	held := map[string][]float64{}
 	for time.Since(begin) < *idle {
 		select {
 		case <-t.Context().Done():
@@ -75,6 +71,9 @@ func TestIdle(t *testing.T) {
 			}
 			hours = append(hours, time.Since(begin).Hours())
 			mib = append(mib, rss(t))
+			for _, name := range memory {
+				held[name] = append(held[name], total(t, name)/(1<<20))
+			}
 		}
 	}
 	after := series(t)
@@ -85,14 +84,25 @@ func TestIdle(t *testing.T) {
 	slope := slopeOf(hours, mib)
 	row(t, "memory of both replicas, first and last", "%.1f MiB, %.1f MiB", mib[0], mib[len(mib)-1])
 	row(t, "slope", "%+.2f MiB an hour", slope)
-	row(t, "metric series of both replicas", "%d, and %d", before, after)
+	for _, name := range memory {
+		row(t, name, "%.1f MiB, %+.2f MiB an hour", held[name][len(held[name])-1], slopeOf(hours, held[name]))
+	}
+	row(t, "metric series of both replicas", "%d, and %d", sumOf(before), sumOf(after))
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if n := after[name] - before[name]; n != 0 {
+			row(t, "series of "+name, "%+d", n)
+		}
+	}
 	if *idle >= time.Hour && slope > 1 {
 		t.Errorf("memory grows by %.2f MiB an hour", slope)
 	}
-	if after > before+before/20 {
-		t.Errorf("%d metric series, %d before", after, before)
+	if is, was := sumOf(after), sumOf(before); is > was+was/20 {
+		t.Errorf("%d metric series, %d before", is, was)
 	}
 }
+
+// memory is what the runtime says of where the memory of a replica is.
+var memory = []string{"go_memstats_heap_inuse_bytes", "go_memstats_stack_inuse_bytes", "go_memstats_heap_idle_bytes", "go_memstats_heap_released_bytes"}
 
 func rss(t *testing.T) float64 {
 	t.Helper()
@@ -103,18 +113,45 @@ func rss(t *testing.T) float64 {
 	return float64(sum) / (1 << 20)
 }
 
-// series is how many lines the metrics of the replicas have.
-func series(t *testing.T) int {
+// series is how many series each metric of the replicas has.
+func series(t *testing.T) map[string]int {
 	t.Helper()
-	n := 0
+	n := map[string]int{}
 	for _, r := range plane.Replicas {
-		text, err := plane.Metrics(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
+		for line := range strings.Lines(metrics(t, r)) {
+			if name, _, ok := strings.Cut(strings.Replace(line, "{", " ", 1), " "); ok && name != "#" {
+				n[name]++
+			}
 		}
-		n += strings.Count(text, "\n")
 	}
 	return n
+}
+
+func sumOf(series map[string]int) int {
+	sum := 0
+	for _, n := range series {
+		sum += n
+	}
+	return sum
+}
+
+// total is a metric summed over the replicas.
+func total(t *testing.T, name string) float64 {
+	t.Helper()
+	sum := 0.0
+	for _, r := range plane.Replicas {
+		sum += harness.Metric(metrics(t, r), name)
+	}
+	return sum
+}
+
+func metrics(t *testing.T, r *harness.Replica) string {
+	t.Helper()
+	text, err := plane.Metrics(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // slopeOf is that of the line with the least squares.
