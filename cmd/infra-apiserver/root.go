@@ -18,7 +18,7 @@ func newRoot(ctx context.Context) *cobra.Command {
 		SilenceUsage: true,
 	}
 	root.SetContext(ctx)
-	root.AddCommand(newServe(), newPreflight(), newDev(), newEtcdCertificates())
+	root.AddCommand(newServe(), newPreflight(), newDev(), newEtcdCertificates(), newKCP())
 	return root
 }
 
