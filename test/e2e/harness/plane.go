@@ -169,7 +169,7 @@ func (p *Plane) startPDS() error {
 	if p.PDS, err = testpds.OpenReference(testpds.Options{DataDir: p.file("pds"), Accounts: names}); err != nil {
 		return fmt.Errorf("reference PDS: %w", err)
 	}
-	p.accounts = accountsOf(p.PDS)
+	p.accounts = p.PDS.Clients()
 	if p.Proxy, err = testproxy.New(p.PDS.URL); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (p *Plane) applyWrites(ctx context.Context, rkeys []string, write func(rkey
 			writes = append(writes, write(rkey))
 		}
 		in := map[string]any{"repo": a.DID, "writes": writes, "validate": false}
-		if err := a.procedure(ctx, "com.atproto.repo.applyWrites", in, nil); err != nil {
+		if err := a.Procedure(ctx, "com.atproto.repo.applyWrites", in, nil); err != nil {
 			return err
 		}
 	}
