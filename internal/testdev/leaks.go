@@ -1,14 +1,10 @@
 package testdev
 
-import (
-	"testing"
-
-	"go.uber.org/goleak"
-)
+import "go.uber.org/goleak"
 
 // Main runs a package's tests and fails when a goroutine is left that isn't one
 // of those that the libraries never end, or end seconds later by themselves.
-func Main(m *testing.M) {
+func Main(m goleak.TestingM) {
 	goleak.VerifyTestMain(m,
 		// The log of a dependency of indigo's.
 		goleak.IgnoreTopFunction("github.com/ipfs/go-log/writer.(*MirrorWriter).logRoutine"),

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"socialweb.computer/infra-apiserver/internal/testbinary"
 	"socialweb.computer/infra-apiserver/internal/testpds"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 )
@@ -39,8 +40,8 @@ var binary = sync.OnceValues(func() (string, error) {
 type devProcess struct {
 	*server
 	cmd    *exec.Cmd
-	stdout *lockedBuffer
-	stderr *lockedBuffer
+	stdout *testbinary.Buffer
+	stderr *testbinary.Buffer
 	read   chan struct{} // closed when its output has ended
 }
 
@@ -57,7 +58,7 @@ func devCommand(ctx context.Context, t *testing.T, dir string, args ...string) *
 // startDev starts dev and waits until it says that it is ready.
 func startDev(t *testing.T, dir string, args ...string) *devProcess {
 	t.Helper()
-	p := &devProcess{cmd: devCommand(context.Background(), t, dir, args...), stdout: &lockedBuffer{}, stderr: &lockedBuffer{}, read: make(chan struct{})}
+	p := &devProcess{cmd: devCommand(context.Background(), t, dir, args...), stdout: &testbinary.Buffer{}, stderr: &testbinary.Buffer{}, read: make(chan struct{})}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func startDev(t *testing.T, dir string, args ...string) *devProcess {
 	select {
 	case <-ready:
 	case <-p.read:
-		t.Fatalf("dev ended: %s%s", p.stdout.bytes(), p.stderr.bytes())
+		t.Fatalf("dev ended: %s%s", p.stdout.Bytes(), p.stderr.Bytes())
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "admin.kubeconfig"))
 	if err != nil {
@@ -186,20 +187,20 @@ func TestLifeOfDev(t *testing.T) {
 	waitFor(t, "objects and records agree", func() error { return e.agree(t) })
 
 	if state := p.end(os.Interrupt); state.ExitCode() != 0 {
-		t.Errorf("Ctrl-C: %v: %s", state, p.stderr.bytes())
+		t.Errorf("Ctrl-C: %v: %s", state, p.stderr.Bytes())
 	}
 	again := startDev(t, dir)
 	if uids := again.uids(t); len(uids) != len(now) || uids["first"] != now["first"] {
 		t.Errorf("after a clean end: %v, before %v", uids, now)
 	}
 	if state := again.end(syscall.SIGTERM); state.ExitCode() != 0 {
-		t.Errorf("SIGTERM: %v: %s", state, again.stderr.bytes())
+		t.Errorf("SIGTERM: %v: %s", state, again.stderr.Bytes())
 	}
 	log, err := os.ReadFile(filepath.Join(dir, "server.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range [][]byte{log, p.stdout.bytes(), p.stderr.bytes(), again.stdout.bytes(), again.stderr.bytes()} {
+	for _, text := range [][]byte{log, p.stdout.Bytes(), p.stderr.Bytes(), again.stdout.Bytes(), again.stderr.Bytes()} {
 		if bytes.Contains(text, []byte(a.Password)) || bytes.Contains(text, []byte("Bearer ey")) {
 			t.Errorf("a secret is told: %s", text)
 		}
@@ -286,7 +287,7 @@ func TestDevOnAPDSOfOnesOwn(t *testing.T) {
 	p.shows(t, a, "ours", "theirs")
 	uids := p.uids(t)
 	if state := p.end(os.Interrupt); state.ExitCode() != 0 {
-		t.Errorf("Ctrl-C: %v: %s", state, p.stderr.bytes())
+		t.Errorf("Ctrl-C: %v: %s", state, p.stderr.Bytes())
 	}
 	again := startDev(t, data, args...)
 	if got := again.uids(t); got["ours"] != uids["ours"] || got["theirs"] != uids["theirs"] {

@@ -16,17 +16,18 @@ import (
 	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/internal/dev"
+	"socialweb.computer/infra-apiserver/internal/testbinary"
 )
 
 // logs is everything that the servers of this process have logged.
-var logs lockedBuffer
+var logs testbinary.Buffer
 
 // shared is what all tests use: one etcd, in which every server has a prefix of
 // its own, one directory of certificates, and the reference PDS.
 var shared struct {
 	dir  string
 	etcd *dev.Etcd
-	tb   *binaryTB
+	tb   *testbinary.TB
 }
 
 // secrets are the strings that must not show in any log.
@@ -50,23 +51,20 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	logging := flag.NewFlagSet("klog", flag.PanicOnError)
-	klog.InitFlags(logging)
-	_ = logging.Parse([]string{"-logtostderr=false", "-stderrthreshold=FATAL", "-v=4"})
-	klog.SetOutput(&logs)
+	testbinary.CaptureLog(&logs, "4")
 	dir, err := os.MkdirTemp("", "infra-api-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	shared.dir, shared.tb = dir, &binaryTB{dir: dir}
+	shared.dir, shared.tb = dir, testbinary.New(dir)
 	// Spans are exported soon after they end.
 	if err := os.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer func() {
-		shared.tb.cleanup()
+		shared.tb.Cleanups()
 		if shared.etcd != nil {
 			if err := shared.etcd.Close(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -81,7 +79,7 @@ func run(m *testing.M) (code int) {
 	code = m.Run()
 	klog.Flush()
 	if file := os.Getenv("API_TEST_LOG"); file != "" {
-		if err := os.WriteFile(filepath.Clean(file), logs.bytes(), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Clean(file), logs.Bytes(), 0o600); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
@@ -114,7 +112,7 @@ func secretsIn(where string, text []byte) (out []string) {
 
 // logFaults are the things that no log may hold.
 func logFaults() []string {
-	text := logs.bytes()
+	text := logs.Bytes()
 	out := secretsIn("the log", text)
 	for _, line := range strings.Split(string(text), "\n") {
 		if strings.Contains(line, "SHOULD NOT HAPPEN") || strings.Contains(line, "Observed a panic") || strings.Contains(line, "DATA RACE") {
@@ -140,58 +138,3 @@ var (
 	etcdOnce sync.Once
 	errEtcd  error
 )
-
-// lockedBuffer is a buffer that many goroutines may write to.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) bytes() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return bytes.Clone(b.buf.Bytes())
-}
-
-// binaryTB is a testing.TB whose cleanups run at the end of the test binary, for
-// what all tests share. It fails by panicking.
-type binaryTB struct {
-	testing.TB
-	dir  string
-	mu   sync.Mutex
-	done []func()
-}
-
-func (b *binaryTB) Helper() {}
-
-func (b *binaryTB) Cleanup(f func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.done = append(b.done, f)
-}
-
-func (b *binaryTB) TempDir() string {
-	dir, err := os.MkdirTemp(b.dir, "shared-")
-	if err != nil {
-		panic(err)
-	}
-	return dir
-}
-
-func (b *binaryTB) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
-
-func (b *binaryTB) Errorf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-
-func (b *binaryTB) cleanup() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := len(b.done) - 1; i >= 0; i-- {
-		b.done[i]()
-	}
-}
