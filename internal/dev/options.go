@@ -62,6 +62,8 @@ type Info struct {
 	Kubeconfig string
 	// PDS tells where the PDS is.
 	PDS PDSInfo
+	// Etcd is its endpoint, as --etcd-servers takes it.
+	Etcd string
 }
 
 // NewOptions returns the defaults.

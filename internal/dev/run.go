@@ -76,6 +76,7 @@ func serve(ctx context.Context, o *Options, steps *Steps, etcd *Etcd, p *pds, l 
 		Server:     "https://" + l.Addr().String(),
 		Kubeconfig: filepath.Join(o.DataDir, "admin.kubeconfig"),
 		PDS:        p.PDSInfo,
+		Etcd:       etcd.Endpoint(),
 	}
 	var pki PKI
 	if err := steps.Do(ctx, "certificates", func(context.Context) (string, error) {

@@ -3,6 +3,7 @@
 package testbinary
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -40,6 +41,9 @@ func (b *TB) TempDir() string {
 	}
 	return dir
 }
+
+// Context implements testing.TB: it never ends.
+func (b *TB) Context() context.Context { return context.Background() }
 
 // Fatal implements testing.TB.
 func (b *TB) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
