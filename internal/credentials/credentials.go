@@ -11,8 +11,15 @@ import (
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
-// ErrNotFound: there are no credentials of that name in that workspace.
-var ErrNotFound = errors.New("credentials not found")
+// What keeps a provider from an answer. Everything else that Get returns says that the
+// credentials are there and no good.
+var (
+	// ErrNotFound: there are no credentials of that name in that workspace.
+	ErrNotFound = errors.New("credentials not found")
+	// ErrUnavailable: whether there are can't be told now. No error of the API that was
+	// asked is wrapped by it: it would be taken for the answer to another request.
+	ErrUnavailable = errors.New("credentials can't be read")
+)
 
 // The entries of one account's credentials, as file names or as keys of a
 // Secret.
@@ -39,7 +46,8 @@ type Credentials struct {
 // Provider finds credentials. It may be asked often: an answer is not kept, so
 // that a changed password is seen.
 type Provider interface {
-	// Get returns the credentials of a name in a workspace, or ErrNotFound.
+	// Get returns the credentials of a name in a workspace, ErrNotFound or
+	// ErrUnavailable.
 	Get(ctx context.Context, workspace, name string) (Credentials, error)
 }
 

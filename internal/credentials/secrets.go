@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,11 +36,19 @@ func (s Secrets) Get(ctx context.Context, workspace, name string) (Credentials, 
 		return Credentials{}, fmt.Errorf("%w: no Secret %s", ErrNotFound, secretName)
 	}
 	if err != nil {
-		return Credentials{}, fmt.Errorf("credentials %s/%s: %w", workspace, name, err)
+		return Credentials{}, unavailable(workspace, name, err)
 	}
 	c, err := parse(secret.Data[IdentifierKey], secret.Data[PasswordKey], secret.Data[PDSKey])
 	if err != nil {
 		return Credentials{}, fmt.Errorf("credentials %s/%s: Secret %s: %w", workspace, name, secretName, err)
 	}
 	return c, nil
+}
+
+// unavailable is ErrUnavailable in words.
+func unavailable(workspace, name string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("credentials %s/%s: %w", workspace, name, err)
+	}
+	return fmt.Errorf("%s/%s: %w: %s", workspace, name, ErrUnavailable, err.Error())
 }

@@ -22,6 +22,9 @@ type RepoOptions struct {
 	// CredentialsNamespace holds credentials as Secrets <workspace>.<name> of the
 	// host cluster.
 	CredentialsNamespace string
+	// KCPCredentials are those of the workspaces of a kcp, beside these of the server's
+	// own workspace.
+	KCPCredentials KCPCredentials
 	// AllowPrivate lets PDSes and directories be at private and loopback
 	// addresses. Workspaces are tenants, so it is off by default.
 	AllowPrivate bool
@@ -56,6 +59,7 @@ func (o *RepoOptions) AddFlags(fs *pflag.FlagSet) {
 		"Directory with the credentials of accounts: <workspace>/<name>/identifier and <workspace>/<name>/password.")
 	fs.StringVar(&o.CredentialsNamespace, "credentials-namespace", o.CredentialsNamespace,
 		"Namespace of the host cluster with the credentials of accounts: Secrets <workspace>.<name> with the keys identifier and password.")
+	o.KCPCredentials.AddFlags(fs)
 	fs.BoolVar(&o.AllowPrivate, "allow-private-addresses", o.AllowPrivate,
 		"Let PDSes be at private and loopback addresses. Whoever may create an AtprotoRepo can then make the server ask there.")
 	fs.StringVar(&o.PLCURL, "plc-url", o.PLCURL, "The did:plc directory. Empty: https://plc.directory.")
@@ -83,6 +87,7 @@ func (o *RepoOptions) Validate() []error {
 	if ns := o.CredentialsNamespace; ns != "" && len(validation.IsDNS1123Label(ns)) > 0 {
 		errs = append(errs, fmt.Errorf("--credentials-namespace %q: can't be a namespace: write it like infra-credentials", ns))
 	}
+	errs = append(errs, o.KCPCredentials.Validate()...)
 	errs = append(errs, checkURL(flagValue{"--plc-url", o.PLCURL}, "https", "http")...)
 	errs = append(errs, checkURL(flagValue{"--jetstream-url", o.Jetstream}, "wss", "ws", "https", "http")...)
 	errs = append(errs, checkRate("--pds-request-rate", o.RequestRate, "0 for as many as the PDS allows")...)

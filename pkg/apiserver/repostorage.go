@@ -33,6 +33,7 @@ type repoStorage struct {
 	options *RepoOptions
 	host    *restclient.Config // of the host cluster; nil: there is none
 	mappers map[schema.GroupResource]repostore.RecordMapper
+	endKCP  func() // closes the connections to a kcp; nil: there are none
 }
 
 var _ Storage = (*repoStorage)(nil)
@@ -75,6 +76,9 @@ func (s *repoStorage) Run(ctx context.Context, loopback *restclient.Config) erro
 
 // Close implements Storage.
 func (s *repoStorage) Close() error {
+	if s.endKCP != nil {
+		s.endKCP()
+	}
 	if err := s.etcd.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("etcd client: %w", err)
 	}
@@ -119,6 +123,20 @@ func (s *repoStorage) manager(loopback *restclient.Config) (*repos.Manager, erro
 }
 
 func (s *repoStorage) credentials() (credentials.Provider, error) {
+	own, err := s.ownCredentials()
+	if err != nil {
+		return nil, err
+	}
+	all, end, err := s.options.KCPCredentials.beside(own)
+	if err != nil {
+		return nil, fmt.Errorf("credentials: %w", err)
+	}
+	s.endKCP = end
+	return all, nil
+}
+
+// ownCredentials are those of the server's own cluster.
+func (s *repoStorage) ownCredentials() (credentials.Provider, error) {
 	switch {
 	case s.options.CredentialsDir != "":
 		return credentials.NewDirectory(s.options.CredentialsDir), nil
