@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Writes everything that is generated from the Go API types: deep copies,
 # defaults, conversions, OpenAPI definitions with their model names, clientset,
-# listers, informers and apply configurations. Works offline, from the module
-# cache, at the versions that go.mod names.
+# listers, informers, apply configurations and the schemas for kcp. Works offline,
+# from the module cache, at the versions that go.mod names.
 #
 #   hack/update-codegen.sh            writes into the tree
 #   ROOT=DIR hack/update-codegen.sh   writes into a copy of it (see verify-codegen.sh)
@@ -35,3 +35,5 @@ kube::codegen::gen_client --with-watch --with-applyconfig \
   --applyconfig-openapi-schema "$SCHEMA" \
   --output-dir pkg/generated --output-pkg "$MODULE/pkg/generated" \
   --boilerplate "$BOILERPLATE" pkg/apis
+
+go run ./hack/kcpschemas artifacts/kcp

@@ -6,16 +6,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 COPY=$(mktemp -d)
 trap 'rm -rf "$COPY"' EXIT
-mkdir -p "$COPY/hack" "$COPY/pkg"
+mkdir -p "$COPY/hack" "$COPY/pkg" "$COPY/artifacts"
 cp go.mod go.sum "$COPY"
-cp -r hack/boilerplate.go.txt hack/openapi-violations.list hack/openapischema "$COPY/hack"
+cp -r hack/boilerplate.go.txt hack/openapi-violations.list hack/openapischema hack/kcpschemas "$COPY/hack"
 cp -r pkg/apis pkg/generated "$COPY/pkg"
+cp -r artifacts/kcp "$COPY/artifacts"
 
 GOBIN="${GOBIN:-$PWD/hack/bin}" ROOT="$COPY" "$PWD/hack/update-codegen.sh" > "$COPY/log" 2>&1 ||
   { cat "$COPY/log" >&2; exit 1; }
 
 stale=0
-for path in hack/openapi-violations.list pkg/apis pkg/generated; do
+for path in hack/openapi-violations.list pkg/apis pkg/generated artifacts/kcp; do
   diff -ru "$path" "$COPY/$path" || stale=1
 done
 if [ "$stale" = 1 ]; then
