@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/pkg/apiserver"
 )
 
 const (
@@ -27,6 +29,8 @@ type Options struct {
 	PDSPort int
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
+	// KCP says how the server stands behind kcp.
+	KCP *apiserver.KCPOptions
 	// Controller runs the controller beside the server. It needs ComputeContracts.
 	Controller bool
 	// ComputeContracts serves the kind ComputeContract.
@@ -72,6 +76,7 @@ func NewOptions() *Options {
 		DataDir:          DefaultDataDir,
 		Port:             DefaultPort,
 		PDSPort:          DefaultPDSPort,
+		KCP:              apiserver.NewKCPOptions(),
 		ComputeContracts: true,
 		Controller:       true,
 		Out:              os.Stdout,
@@ -86,6 +91,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Port, "secure-port", o.Port, "Port of the API server on 127.0.0.1. 0: any free one.")
 	fs.IntVar(&o.PDSPort, "pds-port", o.PDSPort, "Port of the embedded PDS on 127.0.0.1. 0: any free one.")
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces, "Serve /clusters/<workspace>/apis/… too.")
+	o.KCP.AddFlags(fs)
 	fs.BoolVar(&o.ComputeContracts, "serve-computecontracts", o.ComputeContracts, "Serve the kind ComputeContract. Off: it is served elsewhere.")
 	fs.BoolVar(&o.Controller, "controller", o.Controller, "Run the controller, which requests and releases contracts. It needs the kind ComputeContract.")
 	fs.StringVar(&o.PDS, "pds", o.PDS, "Base URL of a PDS to use in place of the embedded one. Needs --identifier and --password-file.")

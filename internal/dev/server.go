@@ -51,7 +51,7 @@ func newServer(etcd *Etcd, l net.Listener, pki PKI, p *pds, o *Options) (*infras
 	// These ask the host cluster, and dev has none.
 	r.Authentication, r.Authorization, r.CoreAPI, r.Admission = nil, nil, nil, nil
 	r.Features.EnablePriorityAndFairness = false
-	so.Workspaces, so.ComputeContracts = o.Workspaces, o.ComputeContracts
+	so.Workspaces, so.KCP, so.ComputeContracts = o.Workspaces, o.KCP, o.ComputeContracts
 	so.Repos.CredentialsDir = credentialsDir(o.DataDir)
 	so.Repos.AllowPrivate = true
 	so.Repos.LookRate = lookRate(o.PDS)

@@ -23,6 +23,7 @@ func (o *Options) Validate() error {
 	} else {
 		errs = append(errs, o.checkPDS()...)
 	}
+	errs = append(errs, o.KCP.Validate()...)
 	if o.DataDir == "" {
 		errs = append(errs, errors.New(`--data-dir "": must not be empty: name a directory, like `+DefaultDataDir))
 	}

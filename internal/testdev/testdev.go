@@ -34,6 +34,9 @@ type Options struct {
 	PDS *testpds.Server
 	// Workspaces opens the door /clusters/<workspace>/….
 	Workspaces bool
+	// KCP says how the server stands behind kcp; nil: the defaults, which keep the door
+	// of shards shut.
+	KCP *apiserver.KCPOptions
 	// Controller runs the controller too.
 	Controller bool
 	// Deadlines is its clock; nil: the real one.
@@ -91,6 +94,9 @@ func Start(t testing.TB, o Options) *Dev {
 	do := dev.NewOptions()
 	do.Port, do.PDSPort = 0, 0
 	do.DataDir, do.Workspaces = o.DataDir, o.Workspaces
+	if o.KCP != nil {
+		do.KCP = o.KCP
+	}
 	do.Controller, do.Deadlines = o.Controller, o.Deadlines
 	if do.DataDir == "" {
 		do.DataDir = t.TempDir()

@@ -28,13 +28,17 @@ type Config struct {
 type ExtraConfig struct {
 	// Storage of the objects.
 	Storage Storage
-	// Workspaces opens the door /clusters/<workspace>/….
+	// Workspaces opens the door /clusters/<workspace>/… to users who have the verb
+	// access on it.
 	Workspaces bool
 	// HasJetstream tells whether AtprotoRepos of the event source Jetstream may
 	// leave its address out.
 	HasJetstream bool
 	// ComputeContracts serves the kind ComputeContract. Off: it is served elsewhere.
 	ComputeContracts bool
+
+	kcp     *kcpDoor // nil: shut
+	execute executePolicy
 }
 
 type completedConfig struct {
@@ -82,7 +86,10 @@ func (c *Config) Complete() CompletedConfig {
 	c.GenericConfig.Authorization.Authorizer = doorAuthorizer{c.GenericConfig.Authorization.Authorizer, c.ExtraConfig.Workspaces}
 	build := c.GenericConfig.BuildHandlerChainFunc
 	c.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, cfg *genericapiserver.Config) http.Handler {
-		return withWorkspace(build(h, cfg), cfg.Serializer)
+		return doors{build(h, cfg), cfg.Serializer, c.ExtraConfig.kcp}
+	}
+	if inner := c.GenericConfig.Authentication.Authenticator; inner != nil {
+		c.GenericConfig.Authentication.Authenticator = doorAuthenticator{inner}
 	}
 	return CompletedConfig{&completedConfig{c.GenericConfig.Complete(), &c.ExtraConfig}}
 }

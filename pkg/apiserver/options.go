@@ -30,8 +30,11 @@ type Options struct {
 	Recommended *genericoptions.RecommendedOptions
 	// Repos say how the server reaches repositories.
 	Repos *RepoOptions
-	// Workspaces opens the door /clusters/<workspace>/….
+	// Workspaces opens the door /clusters/<workspace>/… to users who have the verb
+	// access on it.
 	Workspaces bool
+	// KCP says how the server stands behind kcp. Nil: it doesn't.
+	KCP *KCPOptions
 	// ComputeContracts serves the kind ComputeContract. Off: it is served elsewhere,
 	// as a custom resource or by another server.
 	ComputeContracts bool
@@ -59,6 +62,7 @@ func NewOptions() *Options {
 	o := &Options{
 		Recommended:      genericoptions.NewRecommendedOptions(EtcdPrefix, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
 		Repos:            &RepoOptions{},
+		KCP:              NewKCPOptions(),
 		ComputeContracts: true,
 		Serving:          &ServingOptions{Service: defaultServingService, ClusterDomain: "cluster.local"},
 		components:       registerComponents(),
@@ -75,7 +79,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Serving.AddFlags(fs)
 	o.Shutdown.AddFlags(fs)
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces,
-		"Serve /clusters/<workspace>/apis/… too, to everybody whom the server authorizes. Off: the default workspace at /apis/… alone.")
+		"Serve /clusters/<workspace>/apis/… too, to users who have the verb access on the non-resource URL /clusters/<workspace>. Off: the default workspace at /apis/… alone.")
+	o.KCP.AddFlags(fs)
 	fs.BoolVar(&o.ComputeContracts, "serve-computecontracts", o.ComputeContracts,
 		"Serve the kind ComputeContract. Off: it is served elsewhere, as a custom resource or by another server.")
 	o.components.AddFlags(fs)
@@ -106,6 +111,7 @@ func (o *Options) Complete() {
 func (o *Options) Validate() error {
 	errs := append(o.Recommended.Validate(), o.check()...)
 	errs = append(errs, o.Repos.Validate()...)
+	errs = append(errs, o.KCP.Validate()...)
 	errs = append(errs, o.Serving.check(o.certificateFiles())...)
 	errs = append(errs, o.Shutdown.check()...)
 	errs = append(errs, o.components.Validate()...)
@@ -140,6 +146,10 @@ func (o *Options) Config() (*Config, error) {
 			return nil, err
 		}
 	}
+	kcp, execute, err := o.KCP.doorAndPolicy(c)
+	if err != nil {
+		return nil, err
+	}
 	config := o.Recommended.Etcd.StorageConfig
 	etcd, err := etcdClient(config.Transport, o.Repos)
 	if err != nil {
@@ -148,7 +158,7 @@ func (o *Options) Config() (*Config, error) {
 	storage := newRepoStorage(etcd, config.Prefix, o.Repos, c.ClientConfig, c.TracerProvider)
 	return &Config{GenericConfig: c, ExtraConfig: ExtraConfig{
 		Storage: storage, Workspaces: o.Workspaces, HasJetstream: o.Repos.Jetstream != "",
-		ComputeContracts: o.ComputeContracts,
+		ComputeContracts: o.ComputeContracts, kcp: kcp, execute: execute,
 	}}, nil
 }
 

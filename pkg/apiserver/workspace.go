@@ -8,39 +8,69 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 
+	"socialweb.computer/infra-apiserver/internal/metrics"
 	"socialweb.computer/infra-apiserver/internal/repostore"
 )
 
 const clustersPrefix = "/clusters/"
 
-// withWorkspace is the outermost handler: it puts the request's workspace into
-// its context. /apis/… is the default workspace; /clusters/<workspace>/apis/… is
-// the named one, or all of them as "*" (which comes as %2A too). Below it the
-// request looks as if it had come to /apis/…; who may come by the second door is
-// doorAuthorizer's to say.
-func withWorkspace(next http.Handler, codecs runtime.NegotiatedSerializer) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		escaped := r.URL.EscapedPath()
-		if !strings.HasPrefix(escaped, clustersPrefix) {
-			next.ServeHTTP(w, r.WithContext(repostore.WithWorkspace(r.Context(), repostore.DefaultWorkspace)))
-			return
-		}
-		ws, inner, err := splitWorkspace(escaped, r.Method)
-		if err != nil {
-			responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Version: "v1"}, w, r)
-			return
-		}
-		r2 := r.Clone(throughDoor(r.Context(), ws))
-		r2.URL.Path, r2.URL.RawPath = inner.Path, inner.RawPath
-		next.ServeHTTP(w, r2)
-	})
+// doors is the outermost handler: it puts the request's workspace into its context.
+// /apis/… is the default workspace; /clusters/<workspace>/apis/… is the named one, or
+// all of them as "*" (which comes as %2A too). Below it the request looks as if it had
+// come to /apis/…; who may come by /clusters/… is doorAuthorizer's to say.
+type doors struct {
+	next   http.Handler
+	codecs runtime.NegotiatedSerializer
+	kcp    *kcpDoor // nil: shut
 }
 
-// splitWorkspace takes /clusters/<workspace> off an escaped path.
-func splitWorkspace(escaped, method string) (ws string, inner *url.URL, err error) {
-	segment, rest, _ := strings.Cut(strings.TrimPrefix(escaped, clustersPrefix), "/")
+// ServeHTTP implements http.Handler.
+func (d doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e, inner, refused := d.enter(r)
+	switch {
+	case refused != nil:
+		refused.answer(w, r, d.codecs)
+	case e == nil:
+		d.next.ServeHTTP(w, r.WithContext(repostore.WithWorkspace(r.Context(), repostore.DefaultWorkspace)))
+	default:
+		r2 := r.Clone(withEntry(r.Context(), e))
+		r2.URL.Path, r2.URL.RawPath = inner.Path, inner.RawPath
+		if e.shard != "" {
+			removeIdentity(r2.Header)
+		}
+		d.next.ServeHTTP(w, r2)
+	}
+}
+
+// enter decides about a request. Without an entry and a refusal it came by neither
+// door.
+func (d doors) enter(r *http.Request) (*entry, *url.URL, *refusal) {
+	escaped := r.URL.EscapedPath()
+	rest, atPrefix, atDoor := d.kcp.cut(escaped)
+	c := d.kcp.identify(r)
+	if refused := d.kcp.admit(c, atPrefix, atDoor); refused != nil {
+		return nil, nil, refused
+	}
+	if !atDoor {
+		return nil, nil, nil
+	}
+	ws, inner, err := splitWorkspace(rest, r.Method)
+	if err != nil {
+		return nil, nil, refuse(metrics.DoorPath, c, err)
+	}
+	e := &entry{workspace: ws, path: escaped, remote: r.RemoteAddr, cn: c.cn}
+	if c.shard {
+		if refused := d.kcp.enter(e, c, r); refused != nil {
+			return nil, nil, refused
+		}
+	}
+	return e, inner, nil
+}
+
+// splitWorkspace takes <workspace> off what follows /clusters/ in an escaped path.
+func splitWorkspace(rest, method string) (ws string, inner *url.URL, err error) {
+	segment, rest, _ := strings.Cut(rest, "/")
 	ws, uerr := url.PathUnescape(segment)
 	switch {
 	case uerr != nil || (ws != repostore.AllWorkspaces && !repostore.ValidWorkspace(ws)):
@@ -48,11 +78,35 @@ func splitWorkspace(escaped, method string) (ws string, inner *url.URL, err erro
 	case ws == repostore.AllWorkspaces && method != http.MethodGet && method != http.MethodHead:
 		return "", nil, apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "clusters/*"}, strings.ToLower(method))
 	}
+	if err := checkSegments(rest, method); err != nil {
+		return "", nil, err
+	}
 	inner, uerr = url.ParseRequestURI("/" + rest) // as a path: to Parse, "//x/apis" is a host
 	if uerr != nil || !servedInWorkspace(inner.Path) {
-		return "", nil, apierrors.NewGenericServerResponse(http.StatusNotFound, method, schema.GroupResource{}, "", "", 0, true)
+		return "", nil, notFound(method)
 	}
 	return ws, inner, nil
+}
+
+// checkSegments wants each segment of an escaped path to be one segment whoever
+// decodes it, once or twice: no name of an object has what it refuses.
+func checkSegments(escaped, method string) error {
+	for s := range strings.SplitSeq(escaped, "/") {
+		if s == "" {
+			return notFound(method)
+		}
+		d, err := url.PathUnescape(s)
+		if err != nil || d == "." || d == ".." || strings.ContainsAny(d, `/\%`) || strings.ContainsFunc(d, isControl) {
+			return apierrors.NewBadRequest("the path has a segment that is no name")
+		}
+	}
+	return nil
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+func notFound(method string) error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, method, schema.GroupResource{}, "", "", 0, true)
 }
 
 // servedInWorkspace are the paths that a workspace has: the API and its
