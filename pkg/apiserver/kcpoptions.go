@@ -7,13 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bluesky-social/indigo/atproto/syntax"
 	"github.com/spf13/pflag"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/util/cert"
 
-	"socialweb.computer/infra-apiserver/internal/repostore"
+	"socialweb.computer/infra-apiserver/pkg/registry/execution"
 )
 
 // KCPOptions say how the server stands behind kcp, whose shards send the requests of
@@ -42,7 +41,7 @@ const (
 	flagShardCA      = "--kcp-shard-client-ca-file"
 	flagShardNames   = "--kcp-shard-allowed-names"
 	flagKCPPrefix    = "--kcp-path-prefix"
-	flagKCPExecution = "--kcp-execute-dids"
+	flagKCPExecution = execution.PolicyFlag
 )
 
 // AddFlags binds the options to flags.
@@ -133,29 +132,4 @@ func (o *KCPOptions) doorAndPolicy(c *genericapiserver.RecommendedConfig) (*kcpD
 	}
 	door, err := o.door(c)
 	return door, policy, err
-}
-
-// executePolicy is server policy: whose records may be executed on the word of a
-// workspace.
-type executePolicy map[inWorkspaceDID]bool
-
-// inWorkspaceDID is an account, in one workspace or in any ("*").
-type inWorkspaceDID struct{ workspace, did string }
-
-func newExecutePolicy(entries []string) (executePolicy, error) {
-	p := executePolicy{}
-	for _, entry := range entries {
-		ws, did, one := strings.Cut(entry, "/")
-		if !one {
-			ws, did = repostore.AllWorkspaces, entry
-		}
-		if _, err := syntax.ParseDID(did); err != nil || one && !repostore.ValidWorkspace(ws) {
-			return nil, fmt.Errorf("%s %q: is no account: write it like did:plc:…, or WORKSPACE/did:plc:… for one workspace", flagKCPExecution, entry)
-		}
-		if ws == repostore.DefaultWorkspace {
-			return nil, fmt.Errorf("%s %q: the users of the workspace %s are known: grant them the verb execute", flagKCPExecution, entry, ws)
-		}
-		p[inWorkspaceDID{ws, did}] = true
-	}
-	return p, nil
 }

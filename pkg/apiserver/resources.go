@@ -43,8 +43,7 @@ func (c completedConfig) resources() (map[string]rest.Storage, error) {
 		"infracollections":          execution.ForInfraCollections(repos),
 		"ephemeralinfracollections": execution.ForEphemeralInfraCollections(repos),
 	} {
-		g.Authorizer = c.executeAuthorizer()
-		successors.Add(g, out[resource].(rest.Lister))
+		successors.Add(c.complete(g), out[resource].(rest.Lister))
 	}
 	return out, nil
 }
@@ -61,12 +60,13 @@ func (c completedConfig) kinds(repos rest.Getter) []registry.Kind {
 	return kinds
 }
 
-// admit is the gate's, with the server's authorizer.
+// admit is the gate's, with what the server knows.
 func (c completedConfig) admit(g execution.Gate) func(ctx context.Context, obj, old runtime.Object) error {
-	g.Authorizer = c.executeAuthorizer()
-	return g.Admit
+	return c.complete(g).Admit
 }
 
-func (c completedConfig) executeAuthorizer() executeAuthorizer {
-	return executeAuthorizer{c.generic.Authorization.Authorizer}
+// complete gives a gate the server's authorizer and policy.
+func (c completedConfig) complete(g execution.Gate) execution.Gate {
+	g.Authorizer, g.Policy = executeAuthorizer{c.generic.Authorization.Authorizer}, c.extra.execute.ask
+	return g
 }

@@ -41,13 +41,17 @@ type Gate struct {
 	Authorizer authorizer.Authorizer
 	// Subject of an object.
 	Subject func(obj runtime.Object) Subject
+	// Policy is asked where the user hasn't the verb. Nil: the verb alone counts.
+	Policy Policy
+	// Account is the DID of the account whose records run; "" where it isn't known yet.
+	Account func(ctx context.Context, obj runtime.Object) (did string, err error)
 	// Writable tells whether the object's spec asks for a repository that can be
 	// written. Its records are then this server's own, and run without the verb.
 	Writable func(ctx context.Context, obj runtime.Object) (bool, error)
 }
 
-// Admit implements registry.Kind's Admit. A user who has the verb and asks for Follow
-// grants it, for as long as spec.execution and the source stay as they are. Who has it
+// Admit implements registry.Kind's Admit. A user who has the verb, or for whom the
+// policy says so, and who asks for Follow grants it, for as long as spec.execution and the source stay as they are. Who has it
 // not gets 403, or no grant where none is needed now: should the repository cease to be
 // writable, nothing runs.
 func (g Gate) Admit(ctx context.Context, obj, old runtime.Object) error {
@@ -67,13 +71,23 @@ func (g Gate) Admit(ctx context.Context, obj, old runtime.Object) error {
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("whether the user has the verb %s on %s %q can't be found out: %w", Verb, g.Resource, now.Name, err))
 	}
-	if may {
+	byPolicy := answer{}
+	if !may {
+		if byPolicy, err = g.policy(ctx, obj); err != nil {
+			return err
+		}
+	}
+	if may || byPolicy.may {
 		*now.Granted = true
 		return nil
 	}
 	writable, err := g.Writable(ctx, obj)
 	if err != nil || writable {
 		return err
+	}
+	if byPolicy.asked {
+		return apierrors.NewForbidden(g.Resource, now.Name, fmt.Errorf(
+			"spec.execution Follow runs contracts that somebody else's records ask for, and %s, set spec.execution to ObserveOnly, or give the AtprotoRepo access ReadWrite and credentials", byPolicy.remedy()))
 	}
 	return apierrors.NewForbidden(g.Resource, now.Name, fmt.Errorf(
 		"spec.execution Follow runs contracts that somebody else's records ask for, and needs the verb %q on %s %q%s: have it granted, set spec.execution to ObserveOnly, or give the AtprotoRepo access ReadWrite and credentials",

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,9 @@ func ForRepos() Gate {
 		Subject: func(obj runtime.Object) Subject {
 			r := obj.(*socialweb.AtprotoRepo)
 			return Subject{Name: r.Name, Execution: r.Spec.Execution, Source: account(r), Granted: &r.Status.ExecuteGranted}
+		},
+		Account: func(_ context.Context, obj runtime.Object) (string, error) {
+			return did(obj.(*socialweb.AtprotoRepo)), nil
 		},
 		Writable: func(_ context.Context, obj runtime.Object) (bool, error) {
 			return writable(obj.(*socialweb.AtprotoRepo)), nil
@@ -44,23 +48,34 @@ func ForEphemeralInfraCollections(repos rest.Getter) Gate {
 }
 
 func forCollections(resource string, repos rest.Getter, parts func(runtime.Object) (string, *socialweb.InfraCollectionSpec, *socialweb.InfraCollectionStatus)) Gate {
+	// Nil: there is none yet, and who creates it later decides what it is.
+	repoOf := func(ctx context.Context, obj runtime.Object) (*socialweb.AtprotoRepo, error) {
+		_, spec, _ := parts(obj)
+		repo, err := repos.Get(ctx, spec.RepoRef.Name, &metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, err // as it is: it is an API status
+		}
+		return repo.(*socialweb.AtprotoRepo), nil
+	}
 	return Gate{
 		Resource: socialweb.Resource(resource),
 		Subject: func(obj runtime.Object) Subject {
 			name, spec, status := parts(obj)
 			return Subject{Name: name, Execution: spec.Execution, Source: spec.RepoRef.Name, Granted: &status.ExecuteGranted}
 		},
-		Writable: func(ctx context.Context, obj runtime.Object) (bool, error) {
-			_, spec, _ := parts(obj)
-			repo, err := repos.Get(ctx, spec.RepoRef.Name, &metav1.GetOptions{})
-			switch {
-			case apierrors.IsNotFound(err):
-				// Who creates it later decides what it is.
-				return false, nil
-			case err != nil:
-				return false, err // as it is: it is an API status
+		Account: func(ctx context.Context, obj runtime.Object) (string, error) {
+			repo, err := repoOf(ctx, obj)
+			if repo == nil {
+				return "", err
 			}
-			return writable(repo.(*socialweb.AtprotoRepo)), nil
+			return did(repo), nil
+		},
+		Writable: func(ctx context.Context, obj runtime.Object) (bool, error) {
+			repo, err := repoOf(ctx, obj)
+			return repo != nil && writable(repo), err
 		},
 	}
 }
@@ -68,15 +83,11 @@ func forCollections(resource string, repos rest.Getter, parts func(runtime.Objec
 // account is the one that the repository is of: a handle stands for it until it was
 // resolved.
 func account(r *socialweb.AtprotoRepo) string {
-	switch {
-	case r.Spec.DID != "":
-		return r.Spec.DID
-	case r.Status.DID != "":
-		return r.Status.DID
-	default:
-		return r.Spec.Handle
-	}
+	return cmp.Or(did(r), r.Spec.Handle)
 }
+
+// did is the account's; "" where its handle wasn't resolved yet. It is so once.
+func did(r *socialweb.AtprotoRepo) string { return cmp.Or(r.Spec.DID, r.Status.DID) }
 
 // writable tells whether the spec asks for a repository that the server can write.
 func writable(r *socialweb.AtprotoRepo) bool {

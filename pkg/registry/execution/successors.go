@@ -33,13 +33,13 @@ func (s *Successors) Admit(ctx context.Context, obj, old runtime.Object) error {
 	if old != nil {
 		return nil
 	}
-	name := obj.(*socialweb.AtprotoRepo).Name
+	repo := obj.(*socialweb.AtprotoRepo)
 	for _, of := range s.of {
 		all, err := of.list.List(ctx, &internalversion.ListOptions{})
 		if err != nil {
 			return err
 		}
-		err = meta.EachListItem(all, func(c runtime.Object) error { return of.succeeded(ctx, name, c) })
+		err = meta.EachListItem(all, func(c runtime.Object) error { return of.succeeded(ctx, repo, c) })
 		if err != nil {
 			return err
 		}
@@ -47,9 +47,9 @@ func (s *Successors) Admit(ctx context.Context, obj, old runtime.Object) error {
 	return nil
 }
 
-func (g granters) succeeded(ctx context.Context, repo string, collection runtime.Object) error {
+func (g granters) succeeded(ctx context.Context, repo *socialweb.AtprotoRepo, collection runtime.Object) error {
 	c := g.gate.Subject(collection)
-	if c.Source != repo || !*c.Granted {
+	if c.Source != repo.Name || !*c.Granted {
 		return nil
 	}
 	may, why, err := g.gate.may(ctx, c.Name)
@@ -59,7 +59,15 @@ func (g granters) succeeded(ctx context.Context, repo string, collection runtime
 	case may:
 		return nil
 	}
-	return apierrors.NewForbidden(socialweb.Resource("atprotorepos"), repo, fmt.Errorf(
+	byPolicy := g.gate.Policy.of(ctx, did(repo))
+	switch {
+	case byPolicy.may:
+		return nil
+	case byPolicy.asked:
+		return apierrors.NewForbidden(socialweb.Resource("atprotorepos"), repo.Name, fmt.Errorf(
+			"%s %q was granted to run what the records of the AtprotoRepo of this name ask for, and %s, or set the collection's spec.execution to ObserveOnly first", g.gate.Resource, c.Name, byPolicy.remedy()))
+	}
+	return apierrors.NewForbidden(socialweb.Resource("atprotorepos"), repo.Name, fmt.Errorf(
 		"%s %q was granted to run what the records of the AtprotoRepo of this name ask for, and another account may get it: that needs the verb %q on the collection%s: have it granted, or set the collection's spec.execution to ObserveOnly first",
 		g.gate.Resource, c.Name, Verb, why))
 }

@@ -30,7 +30,7 @@ func Kind(serverHasJetstream bool) registry.Kind {
 				repo(from).Status.DeepCopyInto(&repo(to).Status)
 			}
 		},
-		KeepStatus: func(to, from runtime.Object) { repo(to).Status.ExecuteGranted = repo(from).Status.ExecuteGranted },
+		KeepStatus: keepStatus,
 		Validate: func(o runtime.Object) field.ErrorList {
 			return append(validation.ValidateAtprotoRepoCreate(repo(o)), validation.ValidateEventSource(repo(o), nil, serverHasJetstream)...)
 		},
@@ -49,3 +49,13 @@ func Kind(serverHasJetstream bool) registry.Kind {
 }
 
 func repo(o runtime.Object) *socialweb.AtprotoRepo { return o.(*socialweb.AtprotoRepo) }
+
+// keepStatus keeps what grants are about: a handle is resolved once, so that one that
+// was given for an account isn't another's.
+func keepStatus(to, from runtime.Object) {
+	now, was := &repo(to).Status, &repo(from).Status
+	now.ExecuteGranted = was.ExecuteGranted
+	if repo(from).Spec.DID == "" && was.DID != "" {
+		now.DID = was.DID
+	}
+}
