@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"time"
+
 	"k8s.io/component-base/metrics"
 )
 
@@ -40,6 +42,7 @@ func newCollector() *collector { return &collector{} }
 func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
 	for _, d := range []*metrics.Desc{
 		lagSeconds, lagRevs, reachable, streaming, pointsLeft, repositories, intents, publishing, unpublished, oldestUnpublished, certificate,
+		workspaceObjects, workspaceBytes, workspaceLimit,
 	} {
 		ch <- d
 	}
@@ -67,6 +70,13 @@ func (*collector) CollectWithStability(ch chan<- metrics.Metric) {
 	tell(publishing, number(s.Publishing))
 	tell(unpublished, float64(s.Unpublished))
 	tell(oldestUnpublished, s.OldestUnpublished.Seconds())
+	for label, w := range workspaces(time.Now()) {
+		tell(workspaceObjects, float64(w.Objects), label)
+		tell(workspaceBytes, float64(w.Bytes), label)
+	}
+	for name, n := range workspaceLimits() {
+		tell(workspaceLimit, n, name)
+	}
 	if end := certificateEnd(); !end.IsZero() {
 		tell(certificate, float64(end.Unix()))
 	}

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -46,48 +48,46 @@ var sources struct {
 	all  map[int]Source
 	// certificates tell when a serving certificate ends; zero: there is none.
 	certificates map[int]func() time.Time
+	workspaces   map[int]func() []Workspace
+	limits       map[int]map[string]float64 // of workspaces, by name
 }
 
-// AddSource adds a state to what is served, until remove is called.
-func AddSource(s Source) (remove func()) {
+// addTo adds one to the sources of a kind, until remove is called.
+func addTo[S any](kind *map[int]S, source S) (remove func()) {
 	sources.Lock()
 	defer sources.Unlock()
-	if sources.all == nil {
-		sources.all = map[int]Source{}
+	if *kind == nil {
+		*kind = map[int]S{}
 	}
 	sources.next++
 	id := sources.next
-	sources.all[id] = s
+	(*kind)[id] = source
 	return func() {
 		sources.Lock()
 		defer sources.Unlock()
-		delete(sources.all, id)
+		delete(*kind, id)
 	}
 }
+
+// all are the sources of a kind.
+func all[S any](kind *map[int]S) []S {
+	sources.Lock()
+	defer sources.Unlock()
+	return slices.Collect(maps.Values(*kind))
+}
+
+// AddSource adds a state to what is served, until remove is called.
+func AddSource(s Source) (remove func()) { return addTo(&sources.all, s) }
 
 // AddCertificate adds the end of a serving certificate's validity to what is
 // served, until remove is called. Of several the first to end counts.
 func AddCertificate(notAfter func() time.Time) (remove func()) {
-	sources.Lock()
-	defer sources.Unlock()
-	if sources.certificates == nil {
-		sources.certificates = map[int]func() time.Time{}
-	}
-	sources.next++
-	id := sources.next
-	sources.certificates[id] = notAfter
-	return func() {
-		sources.Lock()
-		defer sources.Unlock()
-		delete(sources.certificates, id)
-	}
+	return addTo(&sources.certificates, notAfter)
 }
 
 // certificateEnd is the first end of a serving certificate; zero: there is none.
 func certificateEnd() (end time.Time) {
-	sources.Lock()
-	defer sources.Unlock()
-	for _, f := range sources.certificates {
+	for _, f := range all(&sources.certificates) {
 		if t := f(); !t.IsZero() && (end.IsZero() || t.Before(end)) {
 			end = t
 		}
@@ -98,13 +98,7 @@ func certificateEnd() (end time.Time) {
 // current is the state of all sources as one. A process has one but in tests, where
 // several servers may serve the same repositories: the worse counts then.
 func current() (sum State, mounted int) {
-	sources.Lock()
-	all := make([]Source, 0, len(sources.all))
-	for _, s := range sources.all {
-		all = append(all, s)
-	}
-	sources.Unlock()
-	for _, s := range all {
+	for _, s := range all(&sources.all) {
 		st := s()
 		sum.Repositories = append(sum.Repositories, st.Repositories...)
 		sum.Waiting += st.Waiting

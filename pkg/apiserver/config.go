@@ -39,6 +39,7 @@ type ExtraConfig struct {
 
 	kcp     *kcpDoor // nil: shut
 	execute executePolicy
+	limits  *doorLimits
 }
 
 type completedConfig struct {
@@ -86,7 +87,7 @@ func (c *Config) Complete() CompletedConfig {
 	c.GenericConfig.Authorization.Authorizer = doorAuthorizer{c.GenericConfig.Authorization.Authorizer, c.ExtraConfig.Workspaces}
 	build := c.GenericConfig.BuildHandlerChainFunc
 	c.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, cfg *genericapiserver.Config) http.Handler {
-		return doors{build(h, cfg), cfg.Serializer, c.ExtraConfig.kcp}
+		return doors{c.ExtraConfig.limits.handler(build(h, cfg), cfg.RequestInfoResolver, cfg.Serializer), cfg.Serializer, c.ExtraConfig.kcp}
 	}
 	if inner := c.GenericConfig.Authentication.Authenticator; inner != nil {
 		c.GenericConfig.Authentication.Authenticator = doorAuthenticator{inner}

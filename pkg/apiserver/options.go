@@ -12,6 +12,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/utils/clock"
 
 	"socialweb.computer/infra-apiserver/internal/preflight"
 	"socialweb.computer/infra-apiserver/internal/servingcert"
@@ -35,6 +36,8 @@ type Options struct {
 	Workspaces bool
 	// KCP says how the server stands behind kcp. Nil: it doesn't.
 	KCP *KCPOptions
+	// Quota bounds what each workspace may have. Nil: there are no limits.
+	Quota *QuotaOptions
 	// ComputeContracts serves the kind ComputeContract. Off: it is served elsewhere,
 	// as a custom resource or by another server.
 	ComputeContracts bool
@@ -63,6 +66,7 @@ func NewOptions() *Options {
 		Recommended:      genericoptions.NewRecommendedOptions(EtcdPrefix, Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
 		Repos:            &RepoOptions{},
 		KCP:              NewKCPOptions(),
+		Quota:            NewQuotaOptions(),
 		ComputeContracts: true,
 		Serving:          &ServingOptions{Service: defaultServingService, ClusterDomain: "cluster.local"},
 		components:       registerComponents(),
@@ -81,6 +85,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces,
 		"Serve /clusters/<workspace>/apis/… too, to users who have the verb access on the non-resource URL /clusters/<workspace>. Off: the default workspace at /apis/… alone.")
 	o.KCP.AddFlags(fs)
+	o.Quota.AddFlags(fs)
 	fs.BoolVar(&o.ComputeContracts, "serve-computecontracts", o.ComputeContracts,
 		"Serve the kind ComputeContract. Off: it is served elsewhere, as a custom resource or by another server.")
 	o.components.AddFlags(fs)
@@ -113,6 +118,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Repos.Validate()...)
 	errs = append(errs, o.KCP.Validate()...)
 	errs = append(errs, o.Serving.check(o.certificateFiles())...)
+	errs = append(errs, o.Quota.Validate()...)
 	errs = append(errs, o.Shutdown.check()...)
 	errs = append(errs, o.components.Validate()...)
 	if len(errs) == 0 {
@@ -155,10 +161,11 @@ func (o *Options) Config() (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	storage := newRepoStorage(etcd, config.Prefix, o.Repos, c.ClientConfig, c.TracerProvider)
+	storage := newRepoStorage(etcd, config.Prefix, o.Repos, c.ClientConfig, c.TracerProvider, o.Quota.limits())
 	return &Config{GenericConfig: c, ExtraConfig: ExtraConfig{
 		Storage: storage, Workspaces: o.Workspaces, HasJetstream: o.Repos.Jetstream != "",
 		ComputeContracts: o.ComputeContracts, kcp: kcp, execute: execute,
+		limits: newDoorLimits(o.Quota, clock.RealClock{}),
 	}}, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"socialweb.computer/infra-apiserver/internal/credentials"
 	"socialweb.computer/infra-apiserver/internal/repos"
 	"socialweb.computer/infra-apiserver/internal/repostore"
+	"socialweb.computer/infra-apiserver/internal/usage"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 	"socialweb.computer/infra-apiserver/pkg/registry/socialweb/record"
@@ -33,32 +34,41 @@ type repoStorage struct {
 	options *RepoOptions
 	host    *restclient.Config // of the host cluster; nil: there is none
 	mappers map[schema.GroupResource]repostore.RecordMapper
+	usage   *usage.Tracker
 	endKCP  func() // closes the connections to a kcp; nil: there are none
 }
 
 var _ Storage = (*repoStorage)(nil)
 
 // newRepoStorage uses etcd below prefix, and closes it at Close.
-func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *restclient.Config, tracer trace.TracerProvider) *repoStorage {
+func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *restclient.Config, tracer trace.TracerProvider, limits usage.Limits) *repoStorage {
 	replica := string(uuid.NewUUID())
+	mappers := map[schema.GroupResource]repostore.RecordMapper{
+		socialweb.Resource("infras"):          record.Infra(),
+		socialweb.Resource("ephemeralinfras"): record.EphemeralInfra(),
+	}
+	var views []string
+	for resource := range mappers {
+		views = append(views, resource.Resource)
+	}
 	return &repoStorage{
 		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: replica, LookRate: o.LookRate, Tracer: tracer}),
 		etcdLocker: etcdLocker{etcd, prefix},
 		leader:     leader{etcd: etcd, key: prefix + "/elections/atprotorepos", replica: replica},
 		etcd:       etcd, options: o, host: host,
-		mappers: map[schema.GroupResource]repostore.RecordMapper{
-			socialweb.Resource("infras"):          record.Infra(),
-			socialweb.Resource("ephemeralinfras"): record.EphemeralInfra(),
-		},
+		mappers: mappers,
+		usage:   usage.New(usage.Config{Etcd: etcd, Prefix: prefix, Views: views, Limits: limits, Exempt: repostore.DefaultWorkspace}),
 	}
 }
 
 // Decorator implements Storage.
 func (s *repoStorage) Decorator(resource schema.GroupResource) generic.StorageDecorator {
+	s.usage.Add(resource.Resource)
+	inner := s.PlainDecorator()
 	if m := s.mappers[resource]; m != nil {
-		return s.Hub.Decorator(m)
+		inner = s.Hub.Decorator(m)
 	}
-	return s.PlainDecorator()
+	return withinQuota(inner, s.usage)
 }
 
 // Run implements Storage.
@@ -68,6 +78,7 @@ func (s *repoStorage) Run(ctx context.Context, loopback *restclient.Config) erro
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.usage.Run(ctx) })
 	g.Go(func() error { return s.Hub.Run(ctx) })
 	g.Go(func() error { return s.leader.Run(ctx) })
 	g.Go(func() error { return manager.Run(ctx) })

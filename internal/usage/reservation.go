@@ -1,0 +1,238 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// unknownTerm is how long a write counts whose outcome nobody knows: longer than
+	// its intent lives.
+	unknownTerm = 30 * time.Second
+	// readyWait is how long a write waits for the first count after a start.
+	readyWait = 5 * time.Second
+	// freedWait is how long a write waits until the tracker has seen a deletion that
+	// this process made before.
+	freedWait = time.Second
+)
+
+// ErrNotReady: not everything has been counted yet.
+var ErrNotReady = errors.New("the objects of the workspaces are still being counted")
+
+// Reservation is room that a write of this process has until the tracker sees what
+// became of it. Each must be ended by Done or Unknown.
+type Reservation struct {
+	tracker   *Tracker
+	workspace string
+	id        id
+	size      int
+	revision  int64     // of the write, once it is known to stand
+	until     time.Time // zero: until it is ended
+}
+
+// Limits tells whether the workspace has limits.
+func (t *Tracker) Limits(workspace string) bool {
+	return t.limits.any() && workspace != t.exempt
+}
+
+// NearBytes tells whether a write of up to size bytes might pass the limit of bytes, so
+// that it is worth finding out how much it would add.
+func (t *Tracker) NearBytes(workspace string, size int) bool {
+	if t.limits.Bytes == 0 || !t.Limits(workspace) {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.accounts[workspace]
+	if a == nil || !t.readyLocked() {
+		return true
+	}
+	_, used := a.used(t.clock.Now())
+	return used+int64(size) > t.limits.Bytes
+}
+
+// Create asks for room for a new object of size bytes. key is its storage key,
+// /<resource>/<workspace>/<name>. It fails with an *Exceeded, with ErrNotReady, or as
+// ctx does. An object that is there already needs no room: its creation will fail.
+// Where the workspace has no limits, the reservation is nil, which can be ended too.
+func (t *Tracker) Create(ctx context.Context, key string, size int) (*Reservation, error) {
+	return t.write(ctx, key, func(a *account, i id) (int, bool) {
+		_, there := a.sizes[i]
+		return size, !there
+	})
+}
+
+// Grow asks for room for more bytes of an object that is there. It is as Create.
+func (t *Tracker) Grow(ctx context.Context, key string, more int) (*Reservation, error) {
+	return t.write(ctx, key, func(a *account, i id) (int, bool) { return a.sizes[i] + more, more > 0 })
+}
+
+// write reserves for a request. plan tells which size the object gets, and whether that
+// needs room.
+func (t *Tracker) write(ctx context.Context, key string, plan func(*account, id) (size int, needs bool)) (*Reservation, error) {
+	workspace, i, ok := t.parse(key)
+	if !ok || !t.Limits(workspace) {
+		return nil, nil
+	}
+	if err := t.awaitReady(ctx, readyWait); err != nil {
+		return nil, err
+	}
+	r, err := t.reserve(workspace, i, plan)
+	if err == nil {
+		return r, nil
+	}
+	if err := t.awaitFreed(ctx, workspace); err != nil {
+		return nil, err
+	}
+	return t.reserve(workspace, i, plan)
+}
+
+func (t *Tracker) reserve(workspace string, i id, plan func(*account, id) (size int, needs bool)) (*Reservation, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.accountLocked(workspace)
+	defer t.dropIdleLocked(workspace)
+	size, needs := plan(a, i)
+	if needs {
+		if e := t.exceededLocked(workspace, a, i, size); e != nil {
+			return nil, e
+		}
+	}
+	r := &Reservation{tracker: t, workspace: workspace, id: i, size: size}
+	a.pending[r] = true
+	return r, nil
+}
+
+// exceededLocked says which limit an object of this size would pass; nil: none.
+func (t *Tracker) exceededLocked(workspace string, a *account, i id, size int) *Exceeded {
+	now := t.clock.Now()
+	objects, bytes := a.used(now)
+	probe := &Reservation{id: i, size: size}
+	a.pending[probe] = true
+	objectsThen, bytesThen := a.used(now)
+	delete(a.pending, probe)
+	switch limits := t.limits; {
+	case limits.Objects > 0 && objectsThen > objects && objectsThen > limits.Objects:
+		return &Exceeded{workspace, Objects, int64(objectsThen - objects), int64(objects), int64(limits.Objects)}
+	case limits.Bytes > 0 && bytesThen > bytes && bytesThen > limits.Bytes:
+		return &Exceeded{workspace, Bytes, bytesThen - bytes, bytes, limits.Bytes}
+	}
+	return nil
+}
+
+// Done ends the reservation of a write that stands since revision; 0: it was not made.
+func (r *Reservation) Done(revision int64) {
+	if r == nil {
+		return
+	}
+	t := r.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if revision > r.id.place.revision {
+		r.revision = revision
+		r.id.place.settling = append(r.id.place.settling, r)
+		return
+	}
+	t.releaseLocked(r)
+}
+
+// Unknown ends the reservation of a write of which nobody knows whether it stands. It
+// counts on for a while.
+func (r *Reservation) Unknown() {
+	if r == nil {
+		return
+	}
+	r.tracker.mu.Lock()
+	defer r.tracker.mu.Unlock()
+	r.until = r.tracker.clock.Now().Add(unknownTerm)
+}
+
+func (t *Tracker) releaseLocked(r *Reservation) {
+	if a := t.accounts[r.workspace]; a != nil {
+		delete(a.pending, r)
+		t.dropIdleLocked(r.workspace)
+	}
+}
+
+// Freed tells that this process has deleted the object of key at revision.
+func (t *Tracker) Freed(key string, revision int64) {
+	workspace, i, ok := t.parse(key)
+	if !ok || !t.Limits(workspace) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a := t.accounts[workspace]; a != nil && revision > i.place.revision {
+		a.freed[i.place] = max(a.freed[i.place], revision)
+	}
+}
+
+// parse reads a storage key. ok is false where nothing is counted there.
+func (t *Tracker) parse(key string) (workspace string, i id, ok bool) {
+	parts := strings.Split(strings.Trim(key, "/"), "/")
+	if len(parts) != 3 {
+		return "", id{}, false
+	}
+	p := t.placeOf(parts[0])
+	return parts[1], id{p, parts[0], parts[2]}, p != nil
+}
+
+// awaitReady waits until everything has been counted once.
+func (t *Tracker) awaitReady(ctx context.Context, most time.Duration) error {
+	ok, err := t.await(ctx, most, t.readyLocked)
+	if err == nil && !ok {
+		err = ErrNotReady
+	}
+	if err != nil {
+		return fmt.Errorf("quota: %w", err)
+	}
+	return nil
+}
+
+// awaitFreed waits until the tracker has seen the deletions of this process, for a
+// moment.
+func (t *Tracker) awaitFreed(ctx context.Context, workspace string) error {
+	_, err := t.await(ctx, freedWait, func() bool {
+		a := t.accounts[workspace]
+		if a == nil {
+			return true
+		}
+		for p, revision := range a.freed {
+			if revision > p.revision {
+				return false
+			}
+			delete(a.freed, p)
+		}
+		return true
+	})
+	return err
+}
+
+// await waits until ok, which is called under the lock, or for most; 0: for ever.
+func (t *Tracker) await(ctx context.Context, most time.Duration, ok func() bool) (bool, error) {
+	var late <-chan time.Time
+	for {
+		t.mu.Lock()
+		if ok() {
+			t.mu.Unlock()
+			return true, nil
+		}
+		moved := t.moved
+		t.mu.Unlock()
+		if late == nil && most > 0 {
+			timer := t.clock.NewTimer(most)
+			defer timer.Stop()
+			late = timer.C()
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-late:
+			return false, nil
+		case <-moved:
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	"socialweb.computer/infra-apiserver/pkg/apiserver"
+	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
+)
+
+// limited starts a server with limits, whose door for kcp's shards is open, with a
+// repository in each workspace.
+func limited(t *testing.T, q apiserver.QuotaOptions, workspaces ...string) []*env {
+	t.Helper()
+	accounts := embedded(t, "alice", "bob")
+	pki, err := certificates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServerWith(t, accounts[0].pds.PLCURL, func(o *apiserver.Options) {
+		o.Quota = &q
+		o.KCP.ShardClientCAFile, o.KCP.ShardAllowedNames = pki.CACert, []string{"admin"}
+	})
+	var out []*env
+	for i, ws := range workspaces {
+		e := &env{server: s.workspace(t, ws), account: accounts[i], proxy: newProxy(t, accounts[i])}
+		e.credential(t, ws, repoName, accounts[i].DID, accounts[i].Password)
+		e.mount(t) // by the server itself
+		e.server = s.throughKCP(t, ws)
+		out = append(out, e)
+	}
+	return out
+}
+
+// throughKCP is s as a shard of kcp reaches one workspace.
+func (s *server) throughKCP(t *testing.T, workspace string) *server {
+	t.Helper()
+	pki, err := certificates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := *s
+	out.config = rest.AnonymousClientConfig(s.config)
+	out.config.Host += "/services/infra/clusters/" + workspace
+	out.config.CertFile, out.config.KeyFile = pki.AdminCert, pki.AdminKey
+	if out.http, err = rest.HTTPClientFor(out.config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(out.http.CloseIdleConnections)
+	clients, err := versioned.NewForConfigAndClient(out.config, out.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.client = clients.SocialwebV1alpha1()
+	return &out
+}
+
+// refusedBy checks that a write was refused for a limit of the workspace, and that
+// nothing of another is told.
+func refusedBy(t *testing.T, what string, a answer, limit, workspace string) {
+	t.Helper()
+	if a.status != http.StatusForbidden || a.failure.Reason != metav1.StatusReasonForbidden ||
+		contains(a.failure.Message, "exceeded quota: workspace "+workspace+", requested: "+limit+"=", ", used: "+limit+"=", ", limited: "+limit+"=", "--workspace-max-"+limit) != nil {
+		t.Errorf("%s: %d %s %v", what, a.status, a.body, a.err)
+	}
+	if strings.Contains(a.body, "wide") {
+		t.Errorf("%s tells of another workspace: %s", what, a.body)
+	}
+}
+
+// TestQuotaOfObjects: of fifty who create at once, as many succeed as the workspace has
+// room for, and every way to create is refused then; what makes nothing goes on, and so
+// does another workspace.
+func TestQuotaOfObjects(t *testing.T) {
+	t.Parallel()
+	const most = 10
+	envs := limited(t, apiserver.QuotaOptions{MaxObjects: most}, "full", "wide")
+	full, wide := envs[0], envs[1]
+	var made, refused atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			switch a := full.do(t, request{method: http.MethodPost, path: infras, body: manifest(fmt.Sprintf("a%02d", i), "x")}); a.status {
+			case http.StatusCreated:
+				made.Add(1)
+			case http.StatusForbidden:
+				refusedBy(t, "create", a, "objects", "full")
+				refused.Add(1)
+			default:
+				t.Errorf("%d %s %v", a.status, a.body, a.err)
+			}
+		})
+	}
+	wg.Wait()
+	if made.Load() != most-1 || refused.Load() != 50-most+1 { // the AtprotoRepo is one of them
+		t.Errorf("%d were made, %d refused", made.Load(), refused.Load())
+	}
+	if n := len(full.account.records(t)); n != most-1 {
+		t.Errorf("%d records", n)
+	}
+
+	generated := manifest("", "x")
+	generated["metadata"] = record{"generateName": "a-"}
+	collection := record{"apiVersion": generated["apiVersion"], "kind": "InfraCollection", "metadata": record{"name": "c"}, "spec": record{"repoRef": record{"name": repoName}}}
+	for what, r := range map[string]request{
+		"generateName": {method: http.MethodPost, path: infras, body: generated},
+		"apply":        {method: http.MethodPatch, path: infras + "/applied?fieldManager=x&force=true", kind: applyPatch, body: manifest("applied", "x")},
+		"a collection": {method: http.MethodPost, path: collections, body: collection},
+		"another kind": {method: http.MethodPost, path: groupPath + "/ephemeralinfras", body: record{
+			"apiVersion": generated["apiVersion"], "kind": "EphemeralInfra", "metadata": record{"name": "e"}, "spec": record{"ttlSeconds": 60, "contracts": []any{record{"name": "web"}}}}},
+	} {
+		refusedBy(t, what, full.do(t, r), "objects", "full")
+	}
+	dry := full.do(t, request{method: http.MethodPost, path: infras + "?dryRun=All", body: manifest("dry", "x")})
+	if dry.status != http.StatusCreated {
+		t.Errorf("dry run: %d %s", dry.status, dry.body)
+	}
+	l, err := full.client.Infras().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(l.Items) != most-1 {
+		t.Fatalf("%d objects, %v", len(l.Items), err)
+	}
+	name := l.Items[0].Name
+	if a := full.do(t, request{method: http.MethodPost, path: infras, body: manifest(name, "again")}); a.status != http.StatusConflict {
+		t.Errorf("one that is there: %d %s", a.status, a.body)
+	}
+	full.change(t, name, func(i *v1alpha1.Infra) { i.Spec.Description = "longer than before" })
+	full.setPhase(t, name, v1alpha1.PhaseDeployed)
+	full.must(t, request{method: http.MethodPatch, path: infras + "/" + name + "?fieldManager=y&force=true", kind: applyPatch, body: manifest(name, "applied")})
+
+	wide.create(t, newInfra("a", "in another"))
+	full.must(t, request{method: http.MethodDelete, path: infras + "/" + name})
+	full.create(t, newInfra("instead", "at once"))
+	refusedBy(t, "full again", full.do(t, request{method: http.MethodPost, path: infras, body: manifest("more", "x")}), "objects", "full")
+	full.must(t, request{method: http.MethodDelete, path: infras})
+	full.create(t, newInfra("after", "all were deleted"))
+}
+
+// TestQuotaOfBytes: what makes objects larger is refused beyond the limit; what makes
+// them smaller, statuses and deletions never are.
+func TestQuotaOfBytes(t *testing.T) {
+	t.Parallel()
+	e := limited(t, apiserver.QuotaOptions{MaxBytes: "48Ki"}, "full")[0]
+	big := strings.Repeat("x", 20_000)
+	annotated := func(name string) record {
+		m := manifest(name, "x")
+		m["metadata"].(record)["annotations"] = record{"a": big}
+		m["metadata"].(record)["finalizers"] = []string{"example.org/f"}
+		return m
+	}
+	e.must(t, request{method: http.MethodPost, path: infras, body: annotated("a")})
+	e.create(t, newInfra("small", "x"))
+	refusedBy(t, "create", e.do(t, request{method: http.MethodPost, path: infras, body: func() record {
+		m := annotated("b")
+		m["metadata"].(record)["annotations"] = record{"a": big, "b": big}
+		return m
+	}()}), "bytes", "full")
+	patch := func(name, body string) answer {
+		return e.do(t, request{method: http.MethodPatch, path: infras + "/" + name, kind: mergePatch, body: body})
+	}
+	longer := func(n int) string {
+		return fmt.Sprintf(`{"metadata":{"annotations":{"more":%q}}}`, strings.Repeat("y", n))
+	}
+	refusedBy(t, "update", patch("small", longer(30_000)), "bytes", "full")
+	if a := patch("small", longer(10_000)); a.status != http.StatusOK {
+		t.Errorf("an update that there is room for: %d %s", a.status, a.body)
+	}
+	// Past the limit, by a status.
+	e.change(t, "small", func(*v1alpha1.Infra) {})
+	i := e.infra(t, "small")
+	i.Status.Conditions = append(i.Status.Conditions, metav1.Condition{
+		Type: "Big", Status: metav1.ConditionTrue, Reason: "Big", Message: strings.Repeat("z", 30_000), LastTransitionTime: metav1.Now(),
+	})
+	waitFor(t, "status", func() error {
+		now := e.infra(t, "small")
+		now.Status.Conditions = i.Status.Conditions
+		_, err := e.client.Infras().UpdateStatus(t.Context(), now, metav1.UpdateOptions{})
+		return err
+	})
+	refusedBy(t, "past it, an update", patch("a", longer(1)), "bytes", "full")
+	for what, a := range map[string]answer{
+		"the same":              patch("a", `{"metadata":{"annotations":{"a":"`+big+`"}}}`),
+		"less":                  patch("small", `{"metadata":{"annotations":{"more":"y"}}}`),
+		"a deletion":            e.do(t, request{method: http.MethodDelete, path: infras + "/a?propagationPolicy=Foreground"}),
+		"the end of finalizers": patch("a", `{"metadata":{"finalizers":null}}`),
+	} {
+		if a.status != http.StatusOK {
+			t.Errorf("%s: %d %s %v", what, a.status, a.body, a.err)
+		}
+	}
+}
+
+// TestQuotaOfWrites: who writes too often through kcp is told when to come again;
+// reads, dry runs, other workspaces and the server itself aren't held back.
+func TestQuotaOfWrites(t *testing.T) {
+	t.Parallel()
+	envs := limited(t, apiserver.QuotaOptions{WriteRate: 0.001}, "full", "wide")
+	full, wide := envs[0], envs[1]
+	for i := range 10 {
+		full.create(t, newInfra(fmt.Sprintf("a%d", i), "x"))
+	}
+	for _, r := range []request{
+		{method: http.MethodPost, path: infras, body: manifest("more", "x")},
+		{method: http.MethodDelete, path: infras + "/a1"},
+		{method: http.MethodPatch, path: infras + "/a1/status", kind: mergePatch, body: `{}`},
+	} {
+		a := full.do(t, r)
+		if a.status != http.StatusTooManyRequests || a.failure.Reason != metav1.StatusReasonTooManyRequests || a.failure.Details == nil ||
+			a.header.Get("Retry-After") != fmt.Sprint(a.failure.Details.RetryAfterSeconds) || a.failure.Details.RetryAfterSeconds < 900 ||
+			contains(a.failure.Message, "workspace full") != nil {
+			t.Errorf("%s %s: %d %s %v", r.method, r.path, a.status, a.body, a.header)
+		}
+	}
+	for _, r := range []request{
+		{path: infras}, {path: infras + "/a1"}, {path: groupPath},
+		{method: http.MethodPost, path: infras + "?dryRun=All", body: manifest("dry", "x")},
+	} {
+		full.must(t, r)
+	}
+	wide.create(t, newInfra("a", "x"))
+	if n := len(full.account.records(t)); n != 10 {
+		t.Errorf("%d records", n)
+	}
+	if err := contains(string(metricsText()), `infra_apiserver_workspace_refused_total{limit="write_rate",workspace="full"} 3`); err != nil {
+		t.Error("the refusals aren't counted")
+	}
+}
