@@ -3,11 +3,15 @@ package controller
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/kcp/bindings"
+	"socialweb.computer/infra-apiserver/internal/kcp/export"
 )
 
 // DefaultWorkers is how many objects are reconciled at once.
@@ -22,6 +26,10 @@ type Config struct {
 	// Workspaces says that the servers have a door /clusters/<workspace> for each
 	// workspace, and that all are to be kept.
 	Workspaces bool
+	// KCP is the APIExport that the workspaces bind, beside Workspaces: the objects of one
+	// that doesn't any more are kept, and nothing new is requested for them. nil: no
+	// workspace goes.
+	KCP *export.Client
 	// Workers; 0: DefaultWorkers.
 	Workers int
 	// Recorder takes Events; nil: changes are logged only.
@@ -37,6 +45,7 @@ type Controller struct {
 	queue      *queue
 	workers    int
 	ready      chan struct{}
+	bindings   *bindings.Watcher // nil: no workspace goes
 }
 
 // New makes a Controller. Nothing is asked of the server yet.
@@ -64,7 +73,7 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{
+	made := &Controller{
 		informers: seen,
 		queue:     newQueue(c.Clock),
 		workers:   c.Workers,
@@ -72,7 +81,11 @@ func New(c Config) (*Controller, error) {
 		reconciler: &reconciler{
 			api: &calls{deployments, contracts}, cache: seen, clock: c.Clock, tell: newTeller(c.Recorder),
 		},
-	}, nil
+	}
+	if c.KCP != nil {
+		made.lookAfterWorkspaces(c.KCP, c.Clock)
+	}
+	return made, nil
 }
 
 // Ready is closed once everything was seen, so that it is at work.
@@ -82,7 +95,7 @@ func (c *Controller) Ready() <-chan struct{} { return c.ready }
 // be called once.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("infra-controller"))
-	if err := (wake{c.informers, c.queue.Add}).register(); err != nil {
+	if err := c.wake().register(); err != nil {
 		return err
 	}
 	informing, stop := context.WithCancel(ctx)
@@ -94,6 +107,12 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil // it was ended before
 	}
 	close(c.ready)
+	if c.bindings != nil {
+		var looking sync.WaitGroup
+		looking.Go(func() { c.bindings.Run(informing) })
+		defer looking.Wait()
+		defer stop()
+	}
 	klog.FromContext(ctx).V(1).Info("At work", "workers", c.workers)
 	c.queue.run(ctx, c.workers, c.reconciler.reconcile)
 	return nil

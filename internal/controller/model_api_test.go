@@ -37,6 +37,8 @@ type steppedAPI struct {
 	dead bool
 	// proven is the resourceVersion that the deployment was last shown to have.
 	proven string
+	// saw is what the decision knew of the workspace.
+	saw lifecycle.Workspace
 }
 
 var _ API = (*steppedAPI)(nil)
@@ -90,6 +92,7 @@ func (a *steppedAPI) UpdateStatus(_ context.Context, d *lifecycle.Deployment) (o
 		if out = is; !equality.Semantic.DeepEqual(is.Status, d.Status) {
 			next := copyDeployment(is)
 			next.Status = copyDeployment(d).Status
+			a.laws.workspaceWritten(is, next, a.saw)
 			out = a.putDeployment(next)
 		}
 		a.proven = out.ResourceVersion

@@ -2,6 +2,9 @@ package controller
 
 import (
 	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
@@ -11,10 +14,16 @@ import (
 // requested anew takes about fifteen.
 const maxRounds = 100
 
-// converge lets one controller and the fulfiller go on until nothing changes.
+// converge ends all faults, and comes to rest.
 func (m *model) converge() {
 	m.putRepo(func(r *v1alpha1.AtprotoRepo) { r.Status.Access = v1alpha1.AccessReadWrite })
 	m.note("the faults stop")
+	m.controllers[0].sees = lifecycle.WorkspaceBound
+	m.rest()
+}
+
+// rest lets one controller and the fulfiller go on until nothing changes.
+func (m *model) rest() {
 	for range maxRounds {
 		before := len(m.versions)
 		m.round()
@@ -23,6 +32,31 @@ func (m *model) converge() {
 		}
 	}
 	m.laws.fail("it doesn't come to rest")
+}
+
+// goes lets the workspace go: that is all that changes. Perhaps it comes back.
+func (m *model) goes() {
+	runs := func() (out []string) {
+		for _, name := range m.at().names() {
+			cc := m.at().contracts[name]
+			out = append(out, fmt.Sprint(name, cc.UID, cc.Status.Phase, cc.Spec.Release))
+		}
+		return out
+	}
+	before := runs()
+	for _, sees := range []lifecycle.Workspace{lifecycle.WorkspaceGone, lifecycle.WorkspaceUnknown, lifecycle.WorkspaceBound, lifecycle.WorkspaceGone} {
+		m.note("workspace %d", sees)
+		m.controllers[0].sees = sees
+		m.rest()
+		if after := runs(); !slices.Equal(before, after) {
+			m.laws.fail("workspace %d: %q, were %q", sees, after, before)
+		}
+		for k, d := range m.at().deployments {
+			if gone := meta.IsStatusConditionFalse(d.Status.Conditions, v1alpha1.ConditionWorkspaceBound); gone != (sees != lifecycle.WorkspaceBound) {
+				m.laws.fail("%s: workspace %d, and it says gone: %t", k, sees, gone)
+			}
+		}
+	}
 }
 
 // round is a calm time: one controller looks at everything once, and the fulfiller

@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
@@ -21,6 +24,8 @@ import (
 //	L8 no deployment goes before its ComputeContracts
 //	L9 nothing is said to have vanished that was not taken away by force
 //	L10 nothing is requested for a deployment that was not shown to be as it was read
+//	L11 no attempt is begun by who knows that the workspace is gone, or doesn't know and
+//	   was told so before; who doesn't know says nothing of it, and who does says it
 //
 // A ComputeContract is late when its attempt was over at its creation: another
 // controller had ended it between the creator's last look and its apply. The rules
@@ -141,6 +146,34 @@ func (l *laws) entryWritten(was, is *lifecycle.Deployment, r *v1alpha1.ContractR
 	if stateOf(is, r.Contract) != v1alpha1.ContractRequested || is.DeletionTimestamp != nil || is.Status.EndedAt != nil || !startable {
 		l.fail("L1: %s: %s requested, state %s, phase %s, deleted %s, ended %s",
 			is.Name, r.Contract, stateOf(is, r.Contract), phase, is.DeletionTimestamp, is.Status.EndedAt)
+	}
+}
+
+func (l *laws) workspaceWritten(was, is *lifecycle.Deployment, saw lifecycle.Workspace) {
+	const kind = v1alpha1.ConditionWorkspaceBound
+	a, b := meta.FindStatusCondition(was.Status.Conditions, kind), meta.FindStatusCondition(is.Status.Conditions, kind)
+	told := a != nil && a.Status == metav1.ConditionFalse
+	if saw == lifecycle.WorkspaceGone || saw == lifecycle.WorkspaceUnknown && told {
+		for _, r := range is.Status.Requests {
+			before := entryOf(was, r.Contract)
+			if r.UID == "" && (before == nil || before.UID != "") {
+				l.fail("L11: %s: %s is requested and the workspace is gone", is.Name, r.Contract)
+			}
+		}
+	}
+	right := false
+	switch saw {
+	case lifecycle.WorkspaceStays:
+		right = b == nil
+	case lifecycle.WorkspaceUnknown:
+		right = equality.Semantic.DeepEqual(a, b)
+	case lifecycle.WorkspaceBound:
+		right = (a == nil) == (b == nil) && (b == nil || b.Status == metav1.ConditionTrue)
+	case lifecycle.WorkspaceGone:
+		right = b != nil && b.Status == metav1.ConditionFalse
+	}
+	if !right {
+		l.fail("L11: %s: workspace %d, and it says %+v after %+v", is.Name, saw, b, a)
 	}
 }
 

@@ -40,6 +40,8 @@ type model struct {
 type modelController struct {
 	cache *laggingCache
 	runs  []*modelRun
+	// sees is what it knows of the workspace.
+	sees lifecycle.Workspace
 }
 
 // modelRun is one reconcile, which stops before each call.
@@ -80,7 +82,14 @@ func (m *model) begin(c *modelController, k Key) *modelRun {
 	r := &modelRun{key: k, api: &steppedAPI{world: m.world}}
 	r.next, r.stop = iter.Pull(func(yield func(string) bool) {
 		r.api.pause = yield
-		worker := &reconciler{api: r.api, cache: c.cache, clock: modelClock{m.world}, tell: func(context.Context, Key, *lifecycle.Deployment, *lifecycle.Deployment) {}}
+		worker := &reconciler{
+			api: r.api, cache: c.cache, clock: modelClock{m.world},
+			tell: func(context.Context, Key, *lifecycle.Deployment, *lifecycle.Deployment) {},
+			workspaces: func(string) lifecycle.Workspace {
+				r.api.saw = c.sees
+				return c.sees
+			},
+		}
 		_, _ = worker.reconcile(context.Background(), k)
 	})
 	return r
@@ -104,6 +113,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"contract":  m.contract,
 		"contract2": m.contract,
 		"world":     m.change,
+		"workspace": m.workspace,
 		"lag":       m.lag,
 		"run":       m.run,
 		"run2":      m.run,
@@ -242,6 +252,16 @@ func (m *model) change(t *rapid.T) {
 	}
 }
 
+// workspace goes or comes, as a controller sees it: the other may see something else.
+func (m *model) workspace(t *rapid.T) {
+	i := rapid.IntRange(0, 1).Draw(t, "controller")
+	sees := pick(t, "sees", []lifecycle.Workspace{
+		lifecycle.WorkspaceStays, lifecycle.WorkspaceUnknown, lifecycle.WorkspaceBound, lifecycle.WorkspaceBound, lifecycle.WorkspaceGone,
+	})
+	m.note("controller %d: workspace %d", i, sees)
+	m.controllers[i].sees = sees
+}
+
 // rebuild the view of a deployment from its record: the private part is lost.
 func (m *model) rebuild(t *rapid.T) {
 	d := m.at().deployments[pick(t, "key", m.keys)]
@@ -339,6 +359,7 @@ func (m *model) crash(t *rapid.T) {
 	c.deploymentsAt = rapid.IntRange(0, last).Draw(t, "deployments")
 	c.contractsAt = rapid.IntRange(0, last).Draw(t, "contracts")
 	c.repoAt = last
+	m.controllers[i].sees = lifecycle.WorkspaceUnknown
 }
 
 func (c *modelController) end() {
@@ -359,9 +380,10 @@ func TestModel(t *testing.T) {
 		}
 		m.converge()
 		m.settled()
-		m.note("all deadlines pass")
+		m.goes()
+		m.note("all deadlines pass, in a workspace that is gone")
 		m.now = m.now.Add(time.Hour)
-		m.converge()
+		m.rest()
 		m.settled()
 		for k := range m.at().deployments {
 			if k.Kind == lifecycle.KindEphemeralInfra {

@@ -14,7 +14,11 @@ import (
 // observe gathers what a decision on a deployment, read already, depends on. What
 // can't be read is an error: nothing is decided on half of the truth.
 func (r *reconciler) observe(ctx context.Context, k Key, d *lifecycle.Deployment) (*lifecycle.Observed, error) {
-	o := &lifecycle.Observed{Deployment: d, Now: r.clock.Now(), Gate: r.gate(k, d), Found: map[string]*v1alpha1.ComputeContract{}}
+	w := lifecycle.WorkspaceStays
+	if r.workspaces != nil {
+		w = r.workspaces(k.Workspace)
+	}
+	o := &lifecycle.Observed{Deployment: d, Now: r.clock.Now(), Workspace: w, Gate: r.gate(k, d, w), Found: map[string]*v1alpha1.ComputeContract{}}
 	cached := r.cache.ContractsOf(d.UID)
 	for _, q := range lifecycle.Questions(d, o.Gate) {
 		cc, err := r.find(ctx, k.Workspace, q, cached)
@@ -81,9 +85,9 @@ func (r *reconciler) findUnnamed(ctx context.Context, o *lifecycle.Observed, cac
 }
 
 // gate judges the execution of a deployment.
-func (r *reconciler) gate(k Key, d *lifecycle.Deployment) lifecycle.Verdict {
+func (r *reconciler) gate(k Key, d *lifecycle.Deployment, w lifecycle.Workspace) lifecycle.Verdict {
 	if d.Spec.Record == nil {
-		return lifecycle.Gate(d, nil, nil)
+		return lifecycle.Gate(d, w, nil, nil)
 	}
 	var collection *lifecycle.Collection
 	if name := collectionOf(d); name != "" {
@@ -91,7 +95,7 @@ func (r *reconciler) gate(k Key, d *lifecycle.Deployment) lifecycle.Verdict {
 			collection = &lifecycle.Collection{Name: name}
 		}
 	}
-	return lifecycle.Gate(d, r.cache.Repo(k.Workspace, d.Spec.Record.RepoRef.Name), collection)
+	return lifecycle.Gate(d, w, r.cache.Repo(k.Workspace, d.Spec.Record.RepoRef.Name), collection)
 }
 
 // collectionOf is the name of the collection that serves a deployment; "": none does.

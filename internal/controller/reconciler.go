@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
 )
 
 // reconciler does the work. It keeps nothing between two calls: what it must
@@ -14,6 +16,8 @@ type reconciler struct {
 	cache Cache
 	clock clock.PassiveClock
 	tell  teller
+	// workspaces tells of those that may go; nil: none does.
+	workspaces func(name string) lifecycle.Workspace
 }
 
 // reconcile takes the next step of an object.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-base/config/options"
 
 	"socialweb.computer/infra-apiserver/internal/controller"
+	"socialweb.computer/infra-apiserver/internal/kcp/export"
 )
 
 const (
@@ -33,6 +34,11 @@ type Options struct {
 	ContractsKubeconfig string
 	// Workspaces keeps all workspaces, by their own doors.
 	Workspaces bool
+	// KCPKubeconfig of the workspace of kcp that has the APIExport which the workspaces
+	// bind; "": no workspace goes away.
+	KCPKubeconfig string
+	// KCPExport is the name of the APIExport.
+	KCPExport string
 	// Workers is how many objects are reconciled at once.
 	Workers int
 	// QPS and Burst limit the calls to each server, by second.
@@ -49,10 +55,11 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Workers: controller.DefaultWorkers,
-		QPS:     100,
-		Burst:   200,
-		Events:  true,
+		KCPExport: export.DefaultExport,
+		Workers:   controller.DefaultWorkers,
+		QPS:       100,
+		Burst:     200,
+		Events:    true,
 		Election: config.LeaderElectionConfiguration{
 			LeaderElect:       true,
 			LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
@@ -71,6 +78,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServerKubeconfig, "server-kubeconfig", o.ServerKubeconfig, "kubeconfig file of the API server, where it is reached directly. Empty: the host cluster.")
 	fs.StringVar(&o.ContractsKubeconfig, "contracts-kubeconfig", o.ContractsKubeconfig, "kubeconfig file of the server of the ComputeContracts, where another serves them. Empty: the server of the Infras.")
 	fs.BoolVar(&o.Workspaces, "workspaces", o.Workspaces, "Keep all workspaces, by /clusters/<workspace>/apis/…. Off: the one at /apis/….")
+	fs.StringVar(&o.KCPKubeconfig, "kcp-kubeconfig", o.KCPKubeconfig, "kubeconfig file of the workspace of kcp that has the APIExport: the objects of workspaces that don't bind it any more are kept, and nothing new is requested for them. Its user needs get on apiexportendpointslices and list on apiexports/content there. Empty: no workspace goes away.")
+	fs.StringVar(&o.KCPExport, "kcp-export", o.KCPExport, "Name of the APIExport, and of its APIExportEndpointSlice.")
 	fs.IntVar(&o.Workers, "concurrent-syncs", o.Workers, "How many objects are reconciled at once.")
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Calls a second to each server, on average.")
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Calls to each server at once.")
@@ -87,6 +96,9 @@ func (o *Options) Validate() error {
 	}
 	if o.QPS <= 0 || o.Burst < 1 {
 		errs = append(errs, fmt.Errorf("--kube-api-qps %g, --kube-api-burst %d: both must be positive", o.QPS, o.Burst))
+	}
+	if o.KCPKubeconfig != "" && !o.Workspaces {
+		errs = append(errs, fmt.Errorf("--kcp-kubeconfig %q: needs --workspaces: without it the one at /apis/… is kept, which doesn't go away", o.KCPKubeconfig))
 	}
 	e := &o.Election
 	if !e.LeaderElect {

@@ -13,6 +13,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"  // which version it is
 
 	"socialweb.computer/infra-apiserver/internal/controller"
+	"socialweb.computer/infra-apiserver/internal/kcp/export"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
@@ -88,6 +89,12 @@ func (o *Options) controller(host *rest.Config) (*controller.Config, error) {
 		var err error
 		*f.to, err = o.config(f.file)
 		errs = append(errs, err)
+	}
+	if o.KCPKubeconfig != "" {
+		var err error
+		if c.KCP, err = export.Load(o.KCPKubeconfig, o.KCPExport); err != nil {
+			errs = append(errs, fmt.Errorf("--kcp-kubeconfig: %w", err))
+		}
 	}
 	return c, errors.Join(errs...)
 }

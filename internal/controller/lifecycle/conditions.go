@@ -47,6 +47,7 @@ func (o *Observed) conditions(m mode, results []result) []metav1.Condition {
 	default:
 		meta.RemoveStatusCondition(&out, v1alpha1.ConditionExecuting)
 	}
+	o.workspaceCondition(&out, set)
 	return out
 }
 

@@ -32,8 +32,11 @@ type Collection struct {
 // counts for what it serves: whoever may write a deployment can name any on it, and the
 // grant for one account's records is none for another's. One that is named and isn't
 // there may not have been seen yet, and may say ObserveOnly. An unbound deployment is
-// its owner's here and runs.
-func Gate(d *Deployment, repo *v1alpha1.AtprotoRepo, collection *Collection) Verdict {
+// its owner's here and runs. Whose workspace is gone has nobody who would want it to run.
+func Gate(d *Deployment, w Workspace, repo *v1alpha1.AtprotoRepo, collection *Collection) Verdict {
+	if d.forsaken(w) {
+		return Verdict{Reason: v1alpha1.ReasonWorkspaceGone, Message: messageGone}
+	}
 	if d.Spec.Record == nil {
 		return Verdict{Allowed: true}
 	}

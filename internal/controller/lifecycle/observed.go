@@ -19,6 +19,8 @@ type Observed struct {
 	Now time.Time
 	// Gate is the verdict on its execution.
 	Gate Verdict
+	// Workspace of the deployment, as the gate has it.
+	Workspace Workspace
 	// Found by contract: the answers to Questions. Nil: nothing stands there.
 	Found map[string]*v1alpha1.ComputeContract
 	// Unnamed are the ComputeContracts which the deployment owns, which no entry

@@ -74,17 +74,17 @@ func TestGate(t *testing.T) {
 		repo.Spec.Execution, repo.Status.Access, repo.Status.ExecuteGranted = c.execution, c.access, c.granted
 		d := infra(requested)
 		d.Spec.Record = &v1alpha1.RecordBinding{RepoRef: v1alpha1.RepoReference{Name: "r"}}
-		v := Gate(d, repo, c.collection)
+		v := Gate(d, WorkspaceStays, repo, c.collection)
 		if v.Reason != c.want || v.Allowed != (c.want == "") || (v.Message == "") != v.Allowed {
 			t.Errorf("%s: %+v", c.name, v)
 		}
 	}
 	d := infra(requested)
-	if v := Gate(d, nil, nil); !v.Allowed {
+	if v := Gate(d, WorkspaceStays, nil, nil); !v.Allowed {
 		t.Errorf("unbound: %+v", v)
 	}
 	d.Spec.Record = &v1alpha1.RecordBinding{}
-	if v := Gate(d, nil, nil); v.Allowed {
+	if v := Gate(d, WorkspaceStays, nil, nil); v.Allowed {
 		t.Errorf("bound to nothing: %+v", v)
 	}
 }

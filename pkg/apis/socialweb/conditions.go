@@ -22,6 +22,11 @@ const (
 	// ConditionExecuting is False while contracts are requested and may not run. The
 	// message says why.
 	ConditionExecuting = "Executing"
+	// ConditionWorkspaceBound is False, reason WorkspaceGone, while the workspace of the
+	// object doesn't bind the APIExport any more, or isn't there: the object is kept, and
+	// nothing new is requested for it. True once it is back. Absent on objects whose
+	// workspace never went.
+	ConditionWorkspaceBound = "WorkspaceBound"
 	// ConditionExpiredAtFirstSight is True on an EphemeralInfra whose record was
 	// expired when it was first seen: it is shown, and never runs nor ends.
 	ConditionExpiredAtFirstSight = "ExpiredAtFirstSight"
@@ -66,6 +71,11 @@ const (
 	ReasonUncontested = "Uncontested"
 	// ReasonExpired is the reason of ExpiredAtFirstSight=True.
 	ReasonExpired = "Expired"
+	// ReasonWorkspaceGone is the reason of WorkspaceBound=False, and of Executing=False
+	// because of that.
+	ReasonWorkspaceGone = "WorkspaceGone"
+	// ReasonWorkspaceBound is the reason of WorkspaceBound=True.
+	ReasonWorkspaceBound = "Bound"
 )
 
 // Reasons of the conditions of collections.
