@@ -1,0 +1,211 @@
+package kcp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// kcpHost is where kcp's consumers reach it: what they ask for is proxied with
+	// this Host header.
+	kcpHost = "kcp.example.org:6443"
+	// groupPath and infras are paths below a workspace's.
+	groupPath = "/apis/socialweb.computer/v1alpha1"
+	infras    = groupPath + "/infras"
+
+	mergePatch = "application/merge-patch+json"
+	jsonPatch  = "application/json-patch+json"
+	applyPatch = "application/apply-patch+yaml"
+	asTable    = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
+)
+
+// shard is a shard of kcp: a connection with a client certificate, by which the
+// requests of all users of all its workspaces come. Whoever asked, kcp has taken
+// Authorization, Impersonate-* and X-Remote-* away.
+type shard struct {
+	server string // https://HOST:PORT
+	http   *http.Client
+}
+
+// connect is a shard with a certificate; nil: a client without one. Unlike other
+// clients it also shows a certificate of an authority that the server doesn't name.
+func (e *env) connect(t testing.TB, c *tls.Certificate) *shard {
+	t.Helper()
+	serving, err := os.ReadFile(filepath.Join(e.data, "pki", "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(serving)
+	if c == nil {
+		c = &tls.Certificate{}
+	}
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{
+			RootCAs: roots, MinVersion: tls.VersionTLS13,
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c, nil },
+		},
+		ForceAttemptHTTP2: true, DisableCompression: true,
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &shard{server: e.dev.Server, http: &http.Client{Transport: transport}}
+}
+
+// request is what a consumer asks for in a workspace, or anything else that a client
+// sends: then path is a whole one.
+type request struct {
+	method string // "": GET
+	path   string // escaped, with its query
+	accept string // "": application/json
+	kind   string // content type; "": application/json
+	body   any    // a string is sent as it is, anything else as JSON
+	header http.Header
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	proto  string
+	body   string
+	fault  metav1.Status // where it is one
+}
+
+// do sends a request whose path is a whole one.
+func (s *shard) do(t testing.TB, r request) answer {
+	t.Helper()
+	resp, err := s.open(t.Context(), t, r)
+	if err != nil {
+		t.Fatalf("%s %s: %v", r.method, r.path, err)
+	}
+	return read(t, resp)
+}
+
+// read reads an answer to its end.
+func read(t testing.TB, resp *http.Response) answer {
+	t.Helper()
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.Header.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err = io.ReadAll(z); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := answer{status: resp.StatusCode, header: resp.Header, proto: resp.Proto, body: string(b)}
+	if out.status >= http.StatusBadRequest {
+		_ = json.Unmarshal(b, &out.fault) // a plain text is none
+	}
+	return out
+}
+
+// open returns the answer with its body unread. The path goes out as it is written:
+// no client's library cleans it.
+func (s *shard) open(ctx context.Context, t testing.TB, r request) (*http.Response, error) {
+	t.Helper()
+	var body io.Reader = http.NoBody
+	switch b := r.body.(type) {
+	case nil:
+	case string:
+		body = strings.NewReader(b)
+	default:
+		body = strings.NewReader(encode(t, b))
+	}
+	req, err := http.NewRequestWithContext(ctx, or(r.method, http.MethodGet), s.server, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, query, _ := strings.Cut(r.path, "?")
+	req.URL.Opaque, req.URL.RawQuery = path, query
+	for k, v := range r.header {
+		req.Header[k] = v
+	}
+	req.Host = kcpHost
+	req.Header.Set("Accept", or(r.accept, "application/json"))
+	req.Header.Set("User-Agent", "kubectl/v1.37.2 (linux/amd64) kubernetes/abcdef0")
+	if req.Header.Get("Accept-Encoding") == "" {
+		req.Header.Set("Accept-Encoding", "gzip")
+	}
+	if r.body != nil {
+		req.Header.Set("Content-Type", or(r.kind, "application/json"))
+	}
+	return s.http.Do(req)
+}
+
+// or is the first of the two that isn't empty.
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// proxy is the shard's reverse proxy for one workspace: typed clients send by it what
+// a consumer sends to kcp.
+type proxy struct {
+	*shard
+	workspace string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	server, err := url.Parse(p.server)
+	if err != nil {
+		return nil, err
+	}
+	out := r.Clone(r.Context())
+	out.Host = kcpHost
+	out.URL.Scheme, out.URL.Host = server.Scheme, server.Host
+	out.URL.Path = prefix + "/clusters/" + p.workspace + r.URL.Path
+	out.URL.RawPath = ""
+	out.Header.Del("Authorization")
+	return p.http.Transport.RoundTrip(out)
+}
+
+// decode reads a JSON body.
+func decode[T any](t testing.TB, body string) T {
+	t.Helper()
+	var out T
+	if err := json.Unmarshal([]byte(body), &out); err != nil {
+		t.Fatalf("%v in %.1000s", err, body)
+	}
+	return out
+}
+
+// encode writes a JSON body.
+func encode(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// err is nil where the answer is a success.
+func (a answer) err() error {
+	if a.status < http.StatusMultipleChoices {
+		return nil
+	}
+	return fmt.Errorf("%d %s", a.status, a.body)
+}

@@ -1,0 +1,219 @@
+package kcp
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+
+	"socialweb.computer/infra-apiserver/internal/testpds"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
+	v1alpha1client "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
+)
+
+const (
+	// repoName is the AtprotoRepo of every tenant.
+	repoName = "main"
+	// collection of the records of Infras.
+	collection = "computer.socialweb.infra"
+)
+
+// tenant is a workspace that binds the export, as the users in it see it, with an
+// account of its own whose records are its objects.
+type tenant struct {
+	*shard
+	name    string
+	account *testpds.Client
+	client  v1alpha1client.SocialwebV1alpha1Interface
+}
+
+// workspace is one without any repository.
+func (e *env) workspace(t testing.TB, name string) *tenant {
+	t.Helper()
+	return e.shard.workspace(t, name)
+}
+
+func (s *shard) workspace(t testing.TB, name string) *tenant {
+	t.Helper()
+	clients, err := versioned.NewForConfigAndClient(&rest.Config{Host: "https://" + kcpHost, QPS: -1},
+		&http.Client{Transport: proxy{s, name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tenant{shard: s, name: name, client: clients.SocialwebV1alpha1()}
+}
+
+// tenant is a workspace whose default repository is an account of its own, all of it
+// made through the door.
+func (e *env) tenant(t testing.TB, name string) *tenant {
+	t.Helper()
+	w := e.workspace(t, name)
+	w.account = e.account(t)
+	e.credential(t, name, repoName, w.account)
+	if _, err := w.client.AtprotoRepos().Create(t.Context(), &v1alpha1.AtprotoRepo{
+		ObjectMeta: metav1.ObjectMeta{Name: repoName},
+		Spec: v1alpha1.AtprotoRepoSpec{
+			DID: w.account.DID, PDS: e.pds.URL, Default: true,
+			CredentialsRef: &v1alpha1.CredentialsReference{Name: repoName},
+		},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("workspace %s: %v", name, err)
+	}
+	w.awaitRepo(t, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	return w
+}
+
+// credential stores an account's password for a workspace.
+func (e *env) credential(t testing.TB, workspace, name string, a *testpds.Client) {
+	t.Helper()
+	dir := filepath.Join(e.data, "credentials", workspace, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string]string{"identifier": a.DID, "password": a.Password, "pds": e.pds.URL} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitRepo waits for a condition of the AtprotoRepo.
+func (w *tenant) awaitRepo(t testing.TB, condition string, status metav1.ConditionStatus) {
+	t.Helper()
+	waitFor(t, "AtprotoRepo of "+w.name, func() error {
+		repo, err := w.client.AtprotoRepos().Get(t.Context(), repoName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(repo.Status.Conditions, condition)
+		if c == nil || c.Status != status || c.ObservedGeneration != repo.Generation {
+			return fmt.Errorf("conditions %+v", repo.Status.Conditions)
+		}
+		return nil
+	})
+}
+
+// path of something in the workspace, as the shard asks for it.
+func (w *tenant) path(inner string) string { return prefix + "/clusters/" + w.name + inner }
+
+// do sends a request to a path of the workspace.
+func (w *tenant) do(t testing.TB, r request) answer {
+	t.Helper()
+	r.path = w.path(r.path)
+	return w.shard.do(t, r)
+}
+
+// must is do for requests that have to succeed.
+func (w *tenant) must(t testing.TB, r request) answer {
+	t.Helper()
+	a := w.do(t, r)
+	if a.status >= http.StatusMultipleChoices {
+		t.Fatalf("%s %s in %s: %d %s", r.method, r.path, w.name, a.status, a.body)
+	}
+	return a
+}
+
+// refused is do for requests that have to be refused, with words in the message.
+func (w *tenant) refused(t testing.TB, r request, status int, words ...string) answer {
+	t.Helper()
+	a := w.do(t, r)
+	if a.status != status || a.fault.Status != metav1.StatusFailure || int(a.fault.Code) != status {
+		t.Errorf("%s %s in %s: %d %s, want %d", r.method, r.path, w.name, a.status, a.body, status)
+	}
+	for _, word := range words {
+		if !strings.Contains(a.fault.Message, word) {
+			t.Errorf("%s %s in %s: %q lacks %q", r.method, r.path, w.name, a.fault.Message, word)
+		}
+	}
+	return a
+}
+
+// infra reads an Infra, consistently.
+func (w *tenant) infra(t testing.TB, name string) *v1alpha1.Infra {
+	t.Helper()
+	out, err := w.client.Infras().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("get %s in %s: %v", name, w.name, err)
+	}
+	return out
+}
+
+// create makes an Infra.
+func (w *tenant) create(t testing.TB, name, description string) *v1alpha1.Infra {
+	t.Helper()
+	out, err := w.client.Infras().Create(t.Context(), newInfra(name, description), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create %s in %s: %v", name, w.name, err)
+	}
+	return out
+}
+
+// change edits an Infra as it is now, again where it has changed meanwhile: the server
+// marks an object that was written as being in sync a moment later.
+func (w *tenant) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) (out *v1alpha1.Infra) {
+	t.Helper()
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		obj := w.infra(t, name)
+		edit(obj)
+		out, err = w.client.Infras().Update(t.Context(), obj, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
+		t.Fatalf("change of %s in %s: %v", name, w.name, err)
+	}
+	return out
+}
+
+// settled waits until every Infra and its record agree, with nothing left to be
+// published: from then on nothing changes by itself.
+func (w *tenant) settled(t testing.TB) {
+	t.Helper()
+	waitFor(t, "everything in sync in "+w.name, func() error {
+		l, err := w.client.Infras().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, i := range l.Items {
+			if i.Status.Record != nil && i.Status.Record.Direction != v1alpha1.DirectionInSync {
+				return fmt.Errorf("%s: %+v", i.Name, i.Status.Record)
+			}
+		}
+		return nil
+	})
+}
+
+// record reads the record of an Infra at the PDS, past the server; nil: there is none.
+func (w *tenant) record(t testing.TB, rkey string) map[string]any {
+	t.Helper()
+	r, err := w.account.Get(t.Context(), collection, rkey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r == nil {
+		return nil
+	}
+	return r.Value
+}
+
+// newInfra is an Infra with one contract.
+func newInfra(name, description string) *v1alpha1.Infra {
+	return &v1alpha1.Infra{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.InfraSpec{
+			Description: description,
+			Contracts:   []v1alpha1.Contract{{Name: "web", State: v1alpha1.ContractStaged}},
+		},
+	}
+}
+
+// newRecord is a valid record with a description.
+func newRecord(description string) map[string]any {
+	return map[string]any{"$type": collection, "description": description, "contracts": []any{map[string]any{"name": "web", "state": "staged"}}}
+}
