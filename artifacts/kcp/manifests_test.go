@@ -195,7 +195,7 @@ func TestReferences(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	var rules []rbacv1.PolicyRule
 	for _, r := range decoded[*rbacv1.ClusterRole](t) {
-		if strings.HasSuffix(r.Name, ":tenants") {
+		if strings.HasSuffix(r.Name, "-tenants") {
 			rules = r.Rules
 		}
 	}
@@ -225,7 +225,7 @@ func TestPolicy(t *testing.T) {
 		t.Errorf("there are no %v", got)
 	}
 	for _, b := range decoded[*rbacv1.ClusterRoleBinding](t) {
-		if strings.HasSuffix(b.Name, ":tenants") && !strings.HasPrefix(b.Subjects[0].Name, apisv1alpha1.MaximalPermissionPolicyRBACUserGroupPrefix) {
+		if strings.HasSuffix(b.Name, "-tenants") && !strings.HasPrefix(b.Subjects[0].Name, apisv1alpha1.MaximalPermissionPolicyRBACUserGroupPrefix) {
 			t.Errorf("kcp asks for other subjects than %v", b.Subjects)
 		}
 	}

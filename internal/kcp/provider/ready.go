@@ -1,0 +1,128 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	cachev1alpha1 "github.com/kcp-dev/sdk/apis/cache/v1alpha1"
+	conditionsv1alpha1 "github.com/kcp-dev/sdk/apis/third_party/conditions/apis/conditions/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// poll is how often kcp is asked how far it is.
+const poll = time.Second
+
+// check asks once; nil: it is as it must be.
+type check func(context.Context) (*Finding, error)
+
+// await asks until it is as it must be, and returns what is missing still when the time
+// is over.
+func await(ctx context.Context, timeout time.Duration, ask check) (*Finding, error) {
+	var last *Finding
+	var failed error
+	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
+		f, err := ask(ctx)
+		if err == nil || ctx.Err() == nil { // else the time ended the question, and it says nothing
+			last, failed = f, err
+		}
+		return err == nil && f == nil, nil
+	})
+	switch {
+	case err == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case failed != nil:
+		return nil, failed
+	case last == nil:
+		return nil, err // it was never answered
+	}
+	return last, nil
+}
+
+// established: objects of a definition can be written.
+func (w *workspace) established(name string) check {
+	return func(ctx context.Context) (*Finding, error) {
+		var crd apiextensionsv1.CustomResourceDefinition
+		if _, err := w.get(ctx, crds, name, &crd); err != nil {
+			return nil, err
+		}
+		for _, c := range crd.Status.Conditions {
+			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+				return nil, nil
+			}
+		}
+		return &Finding{fmt.Sprintf("the CustomResourceDefinition %s isn't established", name), "see its conditions with kubectl describe"}, nil
+	}
+}
+
+// cached: the shards see our InfraEndpointSlice.
+func (w *workspace) cached(name string) check {
+	return func(ctx context.Context) (*Finding, error) {
+		var r cachev1alpha1.CachedResource
+		if _, err := w.get(ctx, cachedResources, name, &r); err != nil {
+			return nil, err
+		}
+		return cachedFault("the CachedResource "+name, &r.Status), nil
+	}
+}
+
+func cachedFault(what string, s *cachev1alpha1.CachedResourceStatus) *Finding {
+	missing := lacking(s.Conditions, cachev1alpha1.CachedResourceValid, cachev1alpha1.CachedResourceIdentityValid, cachev1alpha1.ReplicationStarted)
+	switch {
+	case len(s.Conditions) == 0:
+		return &Finding{
+			what + " isn't looked at by anybody: shards don't learn where this server is",
+			fmt.Sprintf("start every shard with %s", flagGate),
+		}
+	case len(missing) > 0:
+		return &Finding{what + " isn't replicated: " + strings.Join(missing, ", "), "see the messages; the log of the shard says more"}
+	case s.Phase != cachev1alpha1.CachedResourcePhaseReady:
+		return &Finding{fmt.Sprintf("%s is %s", what, s.Phase), "see its conditions with kubectl describe"}
+	}
+	return nil
+}
+
+// exported: the export can be bound.
+func (w *workspace) exported(name string) check {
+	return func(ctx context.Context) (*Finding, error) {
+		var e apisv1alpha2.APIExport
+		if _, err := w.get(ctx, apiExports, name, &e); err != nil {
+			return nil, err
+		}
+		return exportFault("the APIExport "+name, &e.Status), nil
+	}
+}
+
+func exportFault(what string, s *apisv1alpha2.APIExportStatus) *Finding {
+	missing := lacking(s.Conditions, apisv1alpha2.APIExportIdentityValid)
+	switch {
+	case len(s.Conditions) == 0:
+		return &Finding{what + " isn't looked at by anybody", "look whether the shard of this workspace runs, and at its log"}
+	case len(missing) > 0:
+		return &Finding{what + " can't be bound: " + strings.Join(missing, ", "), "see the messages; its identity is the Secret of spec.identity"}
+	}
+	return nil
+}
+
+// lacking are the conditions of these types that aren't True, in words.
+func lacking(have conditionsv1alpha1.Conditions, types ...conditionsv1alpha1.ConditionType) []string {
+	var out []string
+	for _, t := range types {
+		found := conditionsv1alpha1.Condition{Type: t, Status: corev1.ConditionUnknown}
+		for _, c := range have {
+			if c.Type == t {
+				found = c
+			}
+		}
+		if found.Status != corev1.ConditionTrue {
+			out = append(out, strings.TrimRight(fmt.Sprintf("%s=%s %s %s", t, found.Status, found.Reason, found.Message), " "))
+		}
+	}
+	return out
+}
