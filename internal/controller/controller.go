@@ -82,6 +82,7 @@ func New(c Config) (*Controller, error) {
 			api: &calls{deployments, contracts}, cache: seen, clock: c.Clock, tell: newTeller(c.Recorder),
 		},
 	}
+	registerMetrics()
 	if c.KCP != nil {
 		made.lookAfterWorkspaces(c.KCP, c.Clock)
 	}

@@ -2,35 +2,45 @@ package controller
 
 import (
 	"sync"
-	"time"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
 var (
-	workspacesGauge = metrics.NewGaugeVec(&metrics.GaugeOpts{
+	workspaceStates = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name:           "infra_controller_workspaces",
 		Help:           "Workspaces of the kcp by state: bound binds the APIExport, gone has objects here and doesn't bind it any more.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"state"})
-	workspacesChecked = metrics.NewGauge(&metrics.GaugeOpts{
-		Name:           "infra_controller_workspaces_checked_timestamp_seconds",
-		Help:           "When all shards of the kcp last told which workspaces bind the APIExport. Nothing is concluded while they don't.",
+	workspaceRounds = metrics.NewCounterVec(&metrics.CounterOpts{
+		Name:           "infra_controller_workspace_rounds_total",
+		Help:           "How often the shards of the kcp were asked which workspaces bind the APIExport, by result: complete, or incomplete, of which nothing is concluded.",
 		StabilityLevel: metrics.ALPHA,
-	})
+	}, []string{"result"})
 	registered sync.Once
 )
 
-// registerMetrics makes them part of the process's registry.
+// registerMetrics makes them part of the process's registry. They are there without a
+// kcp too, so that an alert on them has something to look at.
 func registerMetrics() {
-	registered.Do(func() { legacyregistry.MustRegister(workspacesGauge, workspacesChecked) })
+	registered.Do(func() {
+		legacyregistry.MustRegister(workspaceStates, workspaceRounds)
+		for _, state := range []string{"bound", "gone"} {
+			workspaceStates.WithLabelValues(state).Set(0)
+		}
+		for _, result := range []string{"complete", "incomplete"} {
+			workspaceRounds.WithLabelValues(result).Add(0)
+		}
+	})
 }
 
-func observeWorkspaces(bound, gone int, complete bool, now time.Time) {
-	workspacesGauge.WithLabelValues("bound").Set(float64(bound))
-	workspacesGauge.WithLabelValues("gone").Set(float64(gone))
+func observeWorkspaces(bound, gone int, complete bool) {
+	workspaceStates.WithLabelValues("bound").Set(float64(bound))
+	workspaceStates.WithLabelValues("gone").Set(float64(gone))
+	result := "incomplete"
 	if complete {
-		workspacesChecked.Set(float64(now.UnixNano()) / float64(time.Second))
+		result = "complete"
 	}
+	workspaceRounds.WithLabelValues(result).Inc()
 }

@@ -15,12 +15,11 @@ import (
 
 // lookAfterWorkspaces makes the controller tell workspaces that are gone.
 func (c *Controller) lookAfterWorkspaces(e *export.Client, cl clock.WithTicker) {
-	registerMetrics()
 	c.bindings = bindings.New(bindings.Config{
 		Export: e, Clock: cl,
 		Workspaces: c.informers.workspaces,
 		Changed:    func(ws string) { c.wake().workspace(ws, c.bindings.State(ws)) },
-		Observe:    func(bound, gone int, complete bool) { observeWorkspaces(bound, gone, complete, cl.Now()) },
+		Observe:    observeWorkspaces,
 	})
 	c.reconciler.workspaces = func(ws string) lifecycle.Workspace {
 		if ws == defaultWorkspace {
