@@ -61,7 +61,7 @@ func newCollectionMirror(change func(seat)) *collectionMirror {
 func (m *collectionMirror) follow(ctx context.Context, kind *collectionKind, client versioned.Interface) {
 	api := kind.api(client)
 	lw := &cache.ListWatch{ListWithContextFunc: api.list, WatchFuncWithContext: api.watch}
-	cache.NewReflectorWithOptions(lw, kind.new(), mirrorOfKind{m, kind}, cache.ReflectorOptions{Name: kind.user + "s"}).RunWithContext(ctx)
+	cache.NewReflectorWithOptions(inPages{lw}, kind.new(), mirrorOfKind{m, kind}, cache.ReflectorOptions{Name: kind.user + "s"}).RunWithContext(ctx)
 }
 
 // get returns a collection, not to be changed; nil: there is none.

@@ -47,7 +47,23 @@ func (m *mirror) follow(ctx context.Context, client versioned.Interface) {
 			return repos.Watch(ctx, o)
 		},
 	}
-	cache.NewReflectorWithOptions(lw, &v1alpha1.AtprotoRepo{}, m, cache.ReflectorOptions{Name: "atprotorepos"}).RunWithContext(ctx)
+	cache.NewReflectorWithOptions(inPages{lw}, &v1alpha1.AtprotoRepo{}, m, cache.ReflectorOptions{Name: "atprotorepos"}).RunWithContext(ctx)
+}
+
+// inPages reads what all workspaces have by a consistent list. A stream the reflector
+// would collect by namespace and name: of all objects of one name, in whatever
+// workspaces, one would be left.
+type inPages struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is asked by package watchlist of client-go.
+func (inPages) IsWatchListSemanticsUnSupported() bool { return true }
+
+// ListWithContext implements cache.ListerWatcherWithContext.
+func (l inPages) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = "" // all that exists, not what some cache has (I7)
+	}
+	return l.ListWatch.ListWithContext(ctx, o)
 }
 
 // get returns an AtprotoRepo, not to be changed; nil: there is none.

@@ -58,9 +58,9 @@ func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value
 			return nil, nil, err
 		}
 		store := wrap(storeConfig{raw: raw, resource: c.GroupResource, resourcePrefix: resourcePrefix, codec: c.Codec, transformer: inner})
-		under := raw
+		var under storage.Interface = paged{raw}
 		if store != raw {
-			under = cacheStorage{raw, h}
+			under = paged{cacheStorage{raw, h}}
 		}
 		delegator, stop, err := behindCache(store, cacher.Config{
 			Storage: under, Versioner: storage.APIObjectVersioner{}, GroupResource: c.GroupResource,
@@ -81,6 +81,14 @@ func (h *Hub) decorate(wrap func(storeConfig) storage.Interface, seal func(value
 		}, nil
 	}
 }
+
+// paged is a storage that a Cacher reads in pages at its start. A stream it would
+// collect by namespace and name: of all objects of one name, in whatever workspaces,
+// one would be left.
+type paged struct{ storage.Interface }
+
+// IsWatchListSemanticsUnSupported is asked by package watchlist of client-go.
+func (paged) IsWatchListSemanticsUnSupported() bool { return true }
 
 // behindCache puts a Cacher, made from c, and its delegator in front of store.
 func behindCache(store storage.Interface, c cacher.Config) (d *cacher.CacheDelegator, stop func(), err error) {

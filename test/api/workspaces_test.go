@@ -90,6 +90,46 @@ func TestWorkspacesAreApart(t *testing.T) {
 	})
 }
 
+// TestRestartKeepsWorkspacesApart: a start finds what each workspace has, though the
+// others have objects of the same names.
+func TestRestartKeepsWorkspacesApart(t *testing.T) {
+	t.Parallel()
+	accounts := embedded(t, "alice", "bob", "carol")
+	s := newServer(t, accounts[0].pds.PLCURL)
+	var envs []*env
+	for i, ws := range []string{"one", "two", "three"} {
+		e := &env{server: s.workspace(t, ws), account: accounts[i], proxy: newProxy(t, accounts[i])}
+		e.credential(t, ws, repoName, accounts[i].DID, accounts[i].Password)
+		e.mount(t)
+		e.create(t, newInfra("same", ws))
+		collection := &v1alpha1.InfraCollection{
+			ObjectMeta: metav1.ObjectMeta{Name: "same"},
+			Spec:       v1alpha1.InfraCollectionSpec{RepoRef: v1alpha1.RepoReference{Name: repoName}},
+		}
+		if _, err := e.client.InfraCollections().Create(t.Context(), collection, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		envs = append(envs, e)
+	}
+	s.restart(t)
+	for i, ws := range []string{"one", "two", "three"} {
+		e := envs[i]
+		e.server = s.workspace(t, ws)
+		accounts[i].put(t, "new", infraRecord("since the start"))
+		e.shows(t, ws, "new", "same") // a consistent list: its repository is mounted
+		if got := e.infra(t, "same"); got.Spec.Description != ws || got.Annotations["kcp.io/cluster"] != ws {
+			t.Errorf("%s: %+v", ws, got)
+		}
+		waitFor(t, "the collection of "+ws, func() error {
+			c, err := e.client.InfraCollections().Get(t.Context(), "same", metav1.GetOptions{})
+			if err == nil && c.Status.Items != 2 {
+				err = fmt.Errorf("%d items", c.Status.Items)
+			}
+			return err
+		})
+	}
+}
+
 // TestSecondRepo: an object goes to the repository that it names; the records of
 // one that isn't the default appear by a binding alone.
 func TestSecondRepo(t *testing.T) {
