@@ -113,7 +113,7 @@ func (o *Options) write(ctx context.Context, w *workspace, objects []*unstructur
 		if obj.GetKind() != "CustomResourceDefinition" || o.DryRun {
 			continue
 		}
-		f, err := await(ctx, o.Timeout, w.established(obj.GetName()))
+		f, err := await(ctx, establishTimeout, w.established(obj.GetName()))
 		if err != nil {
 			return err
 		}

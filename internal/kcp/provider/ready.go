@@ -11,38 +11,38 @@ import (
 	conditionsv1alpha1 "github.com/kcp-dev/sdk/apis/third_party/conditions/apis/conditions/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// poll is how often kcp is asked how far it is.
-const poll = time.Second
+const (
+	// poll is how often kcp is asked how far it is.
+	poll = time.Second
+	// establishTimeout bounds how long a definition takes to be one. Nothing goes on
+	// without it.
+	establishTimeout = time.Minute
+)
 
 // check asks once; nil: it is as it must be.
 type check func(context.Context) (*Finding, error)
 
 // await asks until it is as it must be, and returns what is missing still when the time
-// is over.
+// is over. It asks once at least. An error is one that lasts until then.
 func await(ctx context.Context, timeout time.Duration, ask check) (*Finding, error) {
-	var last *Finding
-	var failed error
-	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
+	over, next := time.NewTimer(timeout), time.NewTicker(poll)
+	defer over.Stop()
+	defer next.Stop()
+	for {
 		f, err := ask(ctx)
-		if err == nil || ctx.Err() == nil { // else the time ended the question, and it says nothing
-			last, failed = f, err
+		if err == nil && f == nil {
+			return nil, nil
 		}
-		return err == nil && f == nil, nil
-	})
-	switch {
-	case err == nil:
-		return nil, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case failed != nil:
-		return nil, failed
-	case last == nil:
-		return nil, err // it was never answered
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-over.C:
+			return f, err
+		case <-next.C:
+		}
 	}
-	return last, nil
 }
 
 // established: objects of a definition can be written.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,9 @@ var resources = map[string]string{
 	"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings", "ServiceAccount": "serviceaccounts",
 }
 
+// callTimeout bounds each call.
+const callTimeout = 30 * time.Second
+
 // workspace is the provider's.
 type workspace struct {
 	config    *rest.Config
@@ -46,6 +50,9 @@ type workspace struct {
 }
 
 func newWorkspace(config *rest.Config) (*workspace, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 50, 100 // a person waits for it
+	config.Timeout = callTimeout
 	w := &workspace{config: config}
 	var err error
 	if w.dynamic, err = dynamic.NewForConfig(config); err != nil {
