@@ -131,7 +131,11 @@ func (doorAuthorizer) deny(ctx context.Context, e *entry, attrs authorizer.Attri
 	info, ok := request.RequestInfoFrom(ctx)
 	same := ok && info.Verb == attrs.GetVerb() && info.Resource == attrs.GetResource() && info.Subresource == attrs.GetSubresource() && info.Name == attrs.GetName()
 	if same || strings.HasPrefix(attrs.GetVerb(), "impersonate") {
-		e.refuse(ctx, why, "verb", attrs.GetVerb(), "because", reason)
+		more := []any{"verb", attrs.GetVerb(), "because", reason}
+		if u := attrs.GetUser(); u != nil {
+			more = append(more, "user", u.GetName())
+		}
+		e.refuse(ctx, why, more...)
 	}
 	return verdict{decision: authorizer.DecisionDeny, reason: reason}
 }
