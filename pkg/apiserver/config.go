@@ -89,10 +89,13 @@ func (c *Config) Complete() CompletedConfig {
 	c.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, cfg *genericapiserver.Config) http.Handler {
 		return doors{c.ExtraConfig.limits.handler(build(h, cfg), cfg.RequestInfoResolver, cfg.Serializer), cfg.Serializer, c.ExtraConfig.kcp}
 	}
-	if inner := c.GenericConfig.Authentication.Authenticator; inner != nil {
-		c.GenericConfig.Authentication.Authenticator = doorAuthenticator{inner}
+	generic := c.GenericConfig.Complete()
+	// Around all of them, the server's own too, which completing has added: nobody behind
+	// the door logs a refusal once more.
+	if inner := generic.Authentication.Authenticator; inner != nil {
+		generic.Authentication.Authenticator = doorAuthenticator{inner}
 	}
-	return CompletedConfig{&completedConfig{c.GenericConfig.Complete(), &c.ExtraConfig}}
+	return CompletedConfig{&completedConfig{generic, &c.ExtraConfig}}
 }
 
 // New installs the API group into a new server.
