@@ -28,6 +28,20 @@ func (b *Buffer) Bytes() []byte {
 	return bytes.Clone(b.buf.Bytes())
 }
 
+// Len is how long it is.
+func (b *Buffer) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Len()
+}
+
+// From is a copy of what came after the first n bytes.
+func (b *Buffer) From(n int) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Clone(b.buf.Bytes()[n:])
+}
+
 // CaptureLog sends the log of the process, at a verbosity, into out. It comes before
 // anything is logged.
 func CaptureLog(out *Buffer, verbosity string) {

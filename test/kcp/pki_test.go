@@ -1,6 +1,7 @@
 package kcp
 
 import (
+	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -14,6 +15,9 @@ import (
 
 // authority is a certificate authority.
 type authority struct{ *certpair.Pair }
+
+// signer is a private key.
+type signer = crypto.Signer
 
 func newAuthority(t testing.TB, name string) authority {
 	t.Helper()
@@ -49,6 +53,7 @@ func (a authority) client(t testing.TB, cn string, change ...func(*x509.Certific
 	return a.issue(t, time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour), cn, change...)
 }
 
+// issue is client with times. A nil authority: the certificate signs itself.
 func (a authority) issue(t testing.TB, begin, end time.Time, cn string, change ...func(*x509.Certificate)) *tls.Certificate {
 	t.Helper()
 	template := x509.Certificate{

@@ -1,0 +1,88 @@
+package kcp
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"socialweb.computer/infra-apiserver/internal/testpds"
+	"socialweb.computer/infra-apiserver/pkg/apiserver"
+)
+
+// stored is everything that the server keeps: each key below its prefix in etcd with
+// the revision of its last change, and the rev of each repository by its DID.
+type stored map[string]string
+
+func (e *env) stored(t testing.TB, repositories ...*testpds.Client) stored {
+	t.Helper()
+	out := stored{}
+	resp, err := e.etcd.Get(t.Context(), apiserver.EtcdPrefix+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(resp.Kvs) == 0 {
+		t.Fatal("the server keeps nothing below " + apiserver.EtcdPrefix)
+	}
+	for _, kv := range resp.Kvs {
+		out[string(kv.Key)] = fmt.Sprint(kv.ModRevision)
+	}
+	for _, a := range repositories {
+		if out[a.DID], err = a.Rev(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// untouched tells what of a changed.
+func (s stored) untouched(t testing.TB, now stored) {
+	t.Helper()
+	for k, v := range s {
+		if now[k] != v {
+			t.Errorf("%s was at %s, and is at %q", k, v, now[k])
+		}
+	}
+	for k := range maps.Keys(now) {
+		if s[k] == "" {
+			t.Errorf("%s was not there", k)
+		}
+	}
+}
+
+// logged are the lines that the log has beyond a mark, of those that tell that somebody
+// was refused.
+func logged(mark int) (out []string) {
+	for line := range strings.Lines(string(logs.From(mark))) {
+		l := strings.ToLower(line)
+		for _, w := range []string{"refused", "authenticat", "authoriz", "forbidden", "denied", "/clusters/", "x509"} {
+			if strings.Contains(l, w) {
+				out = append(out, strings.TrimSpace(line))
+				break
+			}
+		}
+	}
+	return out
+}
+
+// refusals is what the metric counts, by reason.
+func refusals(t testing.TB) map[string]float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != "infra_apiserver_door_refusals_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			out[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+		}
+	}
+	return out
+}
