@@ -26,7 +26,12 @@ type entry struct {
 	// user of a shard's request.
 	user user.Info
 
-	remote, path, cn string // for the log
+	*visit
+}
+
+// visit is what the log tells of a request.
+type visit struct {
+	remote, path, cn string
 	refused          atomic.Bool
 }
 
@@ -49,9 +54,9 @@ func (e *entry) annotate(ctx context.Context) {
 }
 
 // refuse logs and counts a refusal, once for each request.
-func (e *entry) refuse(ctx context.Context, why metrics.DoorRefusal, more ...any) {
-	if e.refused.CompareAndSwap(false, true) {
-		logRefusal(ctx, why, e.remote, e.path, e.cn, more...)
+func (v *visit) refuse(ctx context.Context, why metrics.DoorRefusal, more ...any) {
+	if v.refused.CompareAndSwap(false, true) {
+		logRefusal(ctx, why, v.remote, v.path, v.cn, more...)
 	}
 }
 
@@ -59,7 +64,7 @@ func (e *entry) refuse(ctx context.Context, why metrics.DoorRefusal, more ...any
 func (e *entry) unauthenticated(ctx context.Context, err error) {
 	var more []any
 	if err != nil {
-		more = []any{"because", err.Error()}
+		more = []any{"because", shortened(err.Error())}
 	}
 	e.refuse(ctx, metrics.DoorUnauthenticated, more...)
 }
@@ -133,7 +138,7 @@ func (doorAuthorizer) deny(ctx context.Context, e *entry, attrs authorizer.Attri
 	if same || strings.HasPrefix(attrs.GetVerb(), "impersonate") {
 		more := []any{"verb", attrs.GetVerb(), "because", reason}
 		if u := attrs.GetUser(); u != nil {
-			more = append(more, "user", u.GetName())
+			more = append(more, "user", shortened(u.GetName()))
 		}
 		e.refuse(ctx, why, more...)
 	}

@@ -73,7 +73,7 @@ func TestAccess(t *testing.T) {
 	} {
 		ctx, log := logged(t.Context())
 		info := &request.RequestInfo{IsResourceRequest: true, Verb: "list", APIGroup: group, Resource: "infras"}
-		ctx = request.WithRequestInfo(withEntry(ctx, &entry{workspace: c.workspace, path: "/p", remote: "r"}), info)
+		ctx = request.WithRequestInfo(withEntry(ctx, &entry{workspace: c.workspace, visit: &visit{path: "/p", remote: "r"}}), info)
 		attrs := authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "alice"}, Verb: "list", ResourceRequest: true, APIGroup: group, Resource: "infras"}
 		before := refusals(t)
 		got, reason, err := decided(t, ctx, doorAuthorizer{c.rule, true}, attrs)
@@ -136,7 +136,7 @@ func TestRequestsOfShards(t *testing.T) {
 		for ws, want := range map[string]bool{"w1": c.one, "*": c.all} {
 			ctx, log := logged(t.Context())
 			info := &request.RequestInfo{IsResourceRequest: c.attrs.ResourceRequest, Verb: c.attrs.Verb, APIGroup: c.attrs.APIGroup, Resource: c.attrs.Resource, Subresource: c.attrs.Subresource, Name: c.attrs.Name, Path: c.attrs.Path}
-			ctx = request.WithRequestInfo(withEntry(ctx, &entry{workspace: ws, shard: shardName, cn: shardName}), info)
+			ctx = request.WithRequestInfo(withEntry(ctx, &entry{workspace: ws, shard: shardName, visit: &visit{cn: shardName}}), info)
 			got, _, err := decided(t, ctx, doorAuthorizer{inner, true}, c.attrs)
 			if (got == authorizer.DecisionAllow) != want || (got == authorizer.DecisionDeny) != !want || err != nil {
 				t.Errorf("%s in %s: %v, %v", name, ws, got, err)
@@ -152,7 +152,7 @@ func TestRequestsOfShards(t *testing.T) {
 func TestQuestionsAreNoRefusals(t *testing.T) {
 	for verb, want := range map[string]int{"list": 1, "get": 0, "impersonate": 1, "impersonate:user-info": 1} {
 		ctx, log := logged(t.Context())
-		ctx = request.WithRequestInfo(withEntry(ctx, &entry{workspace: "w1", shard: shardName}), &request.RequestInfo{IsResourceRequest: true, Verb: "list", APIGroup: "apps", Resource: "deployments"})
+		ctx = request.WithRequestInfo(withEntry(ctx, &entry{workspace: "w1", shard: shardName, visit: &visit{}}), &request.RequestInfo{IsResourceRequest: true, Verb: "list", APIGroup: "apps", Resource: "deployments"})
 		attrs := authorizer.AttributesRecord{Verb: verb, ResourceRequest: true, APIGroup: "apps", Resource: "deployments"}
 		if got, _, _ := decided(t, ctx, doorAuthorizer{authorizerfactory.NewAlwaysAllowAuthorizer(), true}, attrs); got != authorizer.DecisionDeny {
 			t.Errorf("%s: %v", verb, got)

@@ -25,9 +25,8 @@ type kcpDoor struct {
 	authorities x509request.VerifyOptionFunc
 }
 
-// ownNames begin the common names of kcp's own certificates. One that isn't let in,
-// by the authority that is trusted with shards, is nobody's: it mostly says
-// system:masters, and --client-ca-file may name that authority too.
+// ownNames begin the common names of kcp's own certificates. One that isn't let in, of
+// an authority that is trusted with shards, is nobody's.
 const ownNames = "system:kcp:"
 
 // caller is who a client certificate says.

@@ -58,7 +58,7 @@ func (l *log) take() string {
 }
 
 // newSite has the authorities of shards in a file, which are those of all clients too.
-// Masters may do everything.
+// Admins and masters may do everything.
 func newSite(t *testing.T, ca *certpair.Pair) *site {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ca.crt")
@@ -85,7 +85,7 @@ func newSite(t *testing.T, ca *certpair.Pair) *site {
 		}
 		_, _ = io.WriteString(w, strings.Join(append([]string{u.GetName(), ws}, u.GetGroups()...), " "))
 	})
-	authz := doorAuthorizer{authorizerfactory.NewPrivilegedGroups("system:masters"), true}
+	authz := doorAuthorizer{authorizerfactory.NewPrivilegedGroups("admins", "system:masters"), true}
 	h = filters.WithAuthorization(h, authz, Codecs)
 	h = impersonation.WithImpersonation(h, authz, Codecs)
 	h = filters.WithAuthentication(h, doorAuthenticator{c.Authentication.Authenticator}, filters.Unauthorized(Codecs), nil, nil)
@@ -183,7 +183,8 @@ func TestOneAuthorityForAll(t *testing.T) {
 	ca := newAuthority(t, "everybody's")
 	s := newSite(t, ca)
 	shard, front := s.as(t, certificate(t, ca, shardName, nil)), s.as(t, certificate(t, ca, "system:kcp:front-proxy", nil))
-	admin := s.as(t, certificate(t, ca, "admin", nil))
+	admin := s.as(t, certificate(t, ca, "admin", func(c *x509.Certificate) { c.Subject.Organization = []string{"admins"} }))
+	master, unnamed := s.as(t, certificate(t, ca, "kcp-admin", nil)), s.as(t, certificate(t, ca, "shard-a", nil))
 	user := s.as(t, certificate(t, ca, "alice", func(c *x509.Certificate) { c.Subject.Organization = nil }))
 	const own = kcpPrefix + "/clusters/w1" + infras
 	for _, c := range []struct {
@@ -203,8 +204,13 @@ func TestOneAuthorityForAll(t *testing.T) {
 		{shard, kcpPrefix + "/clusters/w1/apis/apps/v1/deployments", nil, 403, ""},
 		{front, infras, nil, 403, ""},
 		{front, own, nil, 403, ""},
-		{admin, infras, nil, 200, "admin  system:masters"},
-		{admin, "/clusters/w1" + infras, nil, 200, "admin w1 system:masters"},
+		{admin, infras, nil, 200, "admin  admins"},
+		{admin, "/clusters/w1" + infras, nil, 200, "admin w1 admins"},
+		{master, infras, nil, 401, ""},
+		{master, "/clusters/w1" + infras, nil, 401, ""},
+		{master, own, nil, 403, ""},
+		{unnamed, infras, nil, 401, ""},
+		{unnamed, own, nil, 403, ""},
 		{admin, own, []string{"X-Remote-User: bob"}, 403, ""},
 		{user, "/clusters/w1" + infras, nil, 403, ""},
 		{user, own, []string{"Authorization: Bearer x"}, 403, ""},

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
@@ -74,26 +73,4 @@ func removeIdentity(h http.Header) {
 			delete(h, name)
 		}
 	}
-}
-
-// doorAuthenticator knows the users of shards' requests. Whoever else comes by a door
-// the inner authenticator has to know.
-type doorAuthenticator struct{ authenticator.Request }
-
-// AuthenticateRequest implements authenticator.Request.
-func (a doorAuthenticator) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
-	e := entryFrom(r.Context())
-	if e == nil {
-		return a.Request.AuthenticateRequest(r)
-	}
-	e.annotate(r.Context())
-	if e.shard != "" {
-		return &authenticator.Response{User: e.user}, true, nil
-	}
-	resp, ok, err := a.Request.AuthenticateRequest(r)
-	if err != nil || !ok {
-		e.unauthenticated(r.Context(), err)
-		return nil, false, nil // the log has the error
-	}
-	return resp, true, nil
 }

@@ -101,7 +101,7 @@ func TestStrangersAtTheDoor(t *testing.T) {
 		"known": {alice, nil}, "unknown": {nil, nil}, "refused": {nil, errors.New("no such authority")},
 	} {
 		inner := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) { return c.resp, c.resp != nil, c.err })
-		e := &entry{workspace: "w1", remote: "r", path: "/clusters/w1/apis"}
+		e := &entry{workspace: "w1", visit: &visit{remote: "r", path: "/clusters/w1/apis"}}
 		ctx, log := logged(t.Context())
 		r := httptest.NewRequestWithContext(withEntry(ctx, e), http.MethodGet, "/apis", nil)
 		resp, ok, err := doorAuthenticator{inner}.AuthenticateRequest(r)

@@ -35,8 +35,11 @@ func forbidden(text string) error {
 // answer tells the client, and the log and the metric once.
 func (f *refusal) answer(w http.ResponseWriter, r *http.Request, codecs runtime.NegotiatedSerializer) {
 	more := []any{"because", f.err.Error()}
-	if f.who.fault != nil {
+	switch {
+	case f.who.fault != nil:
 		more = append(more, "fault", shortened(f.who.fault.Error()))
+	case f.who.known && !f.who.shard:
+		more = append(more, "fault", "its name matches none of "+flagShardNames)
 	}
 	logRefusal(r.Context(), f.why, r.RemoteAddr, r.URL.EscapedPath(), f.who.cn, more...)
 	if r.ProtoMajor == 2 && !f.who.shard {

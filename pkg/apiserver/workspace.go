@@ -27,28 +27,34 @@ type doors struct {
 
 // ServeHTTP implements http.Handler.
 func (d doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e, inner, refused := d.enter(r)
-	switch {
-	case refused != nil:
+	v := &visit{remote: r.RemoteAddr, path: r.URL.EscapedPath()}
+	c := d.kcp.identify(r)
+	v.cn = c.cn
+	e, inner, refused := d.enter(r, v, c)
+	if refused != nil {
 		refused.answer(w, r, d.codecs)
-	case e == nil:
-		d.next.ServeHTTP(w, r.WithContext(repostore.WithWorkspace(r.Context(), repostore.DefaultWorkspace)))
-	default:
-		r2 := r.Clone(withEntry(r.Context(), e))
-		r2.URL.Path, r2.URL.RawPath = inner.Path, inner.RawPath
-		if e.shard != "" {
-			removeIdentity(r2.Header)
-		}
-		d.next.ServeHTTP(w, r2)
+		return
 	}
+	ctx := r.Context()
+	if c.known && !c.shard {
+		ctx = withVisit(ctx, v)
+	}
+	if e == nil {
+		d.next.ServeHTTP(w, r.WithContext(repostore.WithWorkspace(ctx, repostore.DefaultWorkspace)))
+		return
+	}
+	r2 := r.Clone(withEntry(ctx, e))
+	r2.URL.Path, r2.URL.RawPath = inner.Path, inner.RawPath
+	if c.shard {
+		removeIdentity(r2.Header)
+	}
+	d.next.ServeHTTP(w, r2)
 }
 
 // enter decides about a request. Without an entry and a refusal it came by neither
 // door.
-func (d doors) enter(r *http.Request) (*entry, *url.URL, *refusal) {
-	escaped := r.URL.EscapedPath()
-	rest, atPrefix, atDoor := d.kcp.cut(escaped)
-	c := d.kcp.identify(r)
+func (d doors) enter(r *http.Request, v *visit, c caller) (*entry, *url.URL, *refusal) {
+	rest, atPrefix, atDoor := d.kcp.cut(v.path)
 	if refused := d.kcp.admit(c, atPrefix, atDoor); refused != nil {
 		return nil, nil, refused
 	}
@@ -59,7 +65,7 @@ func (d doors) enter(r *http.Request) (*entry, *url.URL, *refusal) {
 	if err != nil {
 		return nil, nil, refuse(metrics.DoorPath, c, err)
 	}
-	e := &entry{workspace: ws, path: escaped, remote: r.RemoteAddr, cn: c.cn}
+	e := &entry{workspace: ws, visit: v}
 	if c.shard {
 		if refused := d.kcp.enter(e, c, r); refused != nil {
 			return nil, nil, refused

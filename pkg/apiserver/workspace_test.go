@@ -112,7 +112,7 @@ func TestDoor(t *testing.T) {
 	} {
 		ctx := t.Context()
 		if c.came {
-			ctx = withEntry(ctx, &entry{workspace: "w2"})
+			ctx = withEntry(ctx, &entry{workspace: "w2", visit: &visit{}})
 		}
 		attrs := authorizer.AttributesRecord{User: c.who, Verb: "list"}
 		a := doorAuthorizer{c.inner, c.open}
