@@ -24,7 +24,10 @@ func newKCPInit() *cobra.Command {
 			"where tenants would not reach this server, or would lose sight of objects that they have.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
+			err := o.Validate()
+			if err != nil {
+				return err
+			}
 			if o.Config, err = workspaceConfig(kubeconfig, context); err != nil {
 				return err
 			}

@@ -148,4 +148,6 @@ func apiResourceSchema(d definitions, kind, model string) (*apisv1alpha1.APIReso
 }
 
 // labels of all that is ours in the provider workspace.
-func labels() map[string]string { return map[string]string{"app.kubernetes.io/name": "infra-apiserver"} }
+func labels() map[string]string {
+	return map[string]string{"app.kubernetes.io/name": "infra-apiserver"}
+}

@@ -159,9 +159,12 @@ func unknown(in *spec.Schema) error {
 	rest.ID, rest.Description, rest.Type, rest.Format, rest.Default = "", "", nil, "", nil
 	rest.Required, rest.Enum, rest.Properties, rest.Items, rest.AdditionalProperties = nil, nil, nil, nil, nil
 	rest.Extensions = nil
-	if !reflect.DeepEqual(rest, spec.Schema{}) {
-		raw, err := json.Marshal(rest)
-		return fmt.Errorf("this is lost: %s (%v)", raw, err)
+	if reflect.DeepEqual(rest, spec.Schema{}) {
+		return nil
 	}
-	return nil
+	raw, err := json.Marshal(rest)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("this is lost: %s", raw)
 }

@@ -78,7 +78,7 @@ func cachedFault(what string, s *cachev1alpha1.CachedResourceStatus) *Finding {
 	case len(s.Conditions) == 0:
 		return &Finding{
 			what + " isn't looked at by anybody: shards don't learn where this server is",
-			fmt.Sprintf("start every shard with %s", flagGate),
+			"start every shard with " + flagGate,
 		}
 	case len(missing) > 0:
 		return &Finding{what + " isn't replicated: " + strings.Join(missing, ", "), "see the messages; the log of the shard says more"}

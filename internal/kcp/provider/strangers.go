@@ -111,7 +111,7 @@ func unreachable(base string, err error) *Finding {
 		return nil // who has no certificate gets no answer at all
 	case errors.As(err, &unknown):
 		return &Finding{
-			fmt.Sprintf("%s has a certificate of an unknown authority", base),
+			base + " has a certificate of an unknown authority",
 			"give its authorities with --url-ca-file, and the same to each shard with --shard-virtual-workspace-ca-file",
 		}
 	case errors.As(err, &hostname):
