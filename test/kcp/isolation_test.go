@@ -223,11 +223,12 @@ func TestForgedTokens(t *testing.T) {
 		content["start"] = begin
 		forged := base64.RawURLEncoding.EncodeToString([]byte(encode(t, content)))
 		for _, query := range []string{"?limit=500&continue=", "?continue=", "?limit=500&resourceVersion=&continue="} {
-			a := s.ask(t, request{path: infras + query + url.QueryEscape(forged)})
-			if a.status >= http.StatusInternalServerError {
+			a := s.do(t, request{path: infras + query + url.QueryEscape(forged)}) // a refusal says what it refuses
+			if a.status != http.StatusBadRequest && (a.status != http.StatusOK || strings.Contains(begin, "..") && !strings.Contains(begin, "..%2f")) {
 				t.Errorf("a token that begins at %q: %d %s", begin, a.status, a.body)
 			}
 			if a.status == http.StatusOK {
+				s.look("token", a.body)
 				for _, o := range decode[v1alpha1.InfraList](t, a.body).Items {
 					if o.Annotations["kcp.io/cluster"] != s.name {
 						t.Errorf("a token that begins at %q shows %+v", begin, o)

@@ -30,6 +30,7 @@ const (
 // account of its own whose records are its objects.
 type tenant struct {
 	*shard
+	base    string // of its paths
 	name    string
 	account *testpds.Client
 	client  v1alpha1client.SocialwebV1alpha1Interface
@@ -48,7 +49,7 @@ func (s *shard) workspace(t testing.TB, name string) *tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tenant{shard: s, name: name, client: clients.SocialwebV1alpha1()}
+	return &tenant{shard: s, base: prefix + "/clusters/" + name, name: name, client: clients.SocialwebV1alpha1()}
 }
 
 // tenant is a workspace whose default repository is an account of its own, all of it
@@ -102,7 +103,7 @@ func (w *tenant) awaitRepo(t testing.TB, condition string, status metav1.Conditi
 }
 
 // path of something in the workspace, as the shard asks for it.
-func (w *tenant) path(inner string) string { return prefix + "/clusters/" + w.name + inner }
+func (w *tenant) path(inner string) string { return w.base + inner }
 
 // do sends a request to a path of the workspace.
 func (w *tenant) do(t testing.TB, r request) answer {
