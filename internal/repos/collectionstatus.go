@@ -87,8 +87,11 @@ func (m *Manager) observeCollection(ctx context.Context, c *collection) (*v1alph
 			ready.message = fmt.Sprintf("status.children lists the first %d of %d", listed, all)
 		}
 		if members.Beyond > 0 {
-			conditions.set(v1alpha1.ConditionTruncated, yes, v1alpha1.ReasonMaxItems,
-				fmt.Sprintf("%d more records are not served: raise spec.maxItems, or remove others", members.Beyond))
+			reason, remedy := v1alpha1.ReasonMaxItems, "raise spec.maxItems, or remove others"
+			if members.WorkspaceFull {
+				reason, remedy = v1alpha1.ReasonWorkspaceFull, roomRemedy
+			}
+			conditions.set(v1alpha1.ConditionTruncated, yes, reason, fmt.Sprintf("%d more records are not served: %s", members.Beyond, remedy))
 		} else if members.Compared {
 			conditions.set(v1alpha1.ConditionTruncated, no, v1alpha1.ReasonAllServed, "")
 		}

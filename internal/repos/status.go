@@ -2,6 +2,7 @@ package repos
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -40,6 +41,7 @@ func (m *Manager) observe(k key, r *repo, obj *v1alpha1.AtprotoRepo) *v1alpha1.A
 	}
 	write := obj.Spec.Access == v1alpha1.AccessReadWrite
 	c := conditions{list: &st.Conditions, generation: obj.Generation, now: metav1.NewTime(m.Clock.Now())}
+	c.truncated(state, mounted)
 	reachable := c.reachable(r, state, mounted && obj.Spec.Access != v1alpha1.AccessNone)
 	c.streaming(r, state)
 	authorized, swap := yes, yes
@@ -107,6 +109,22 @@ func (c conditions) streaming(r *repo, state repostore.RepoState) {
 		return
 	}
 	c.set(v1alpha1.ConditionStreaming, verdictIf(state.Streaming), map[bool]string{true: "Connected", false: "Disconnected"}[state.Streaming], "")
+}
+
+// roomRemedy is what helps where a workspace has no room.
+const roomRemedy = "the workspace has as much as it may: delete what it doesn't need, or ask the operator of the server for more"
+
+// truncated tells of records that have no object for want of room in the workspace. A
+// repository that never had any doesn't say so.
+func (c conditions) truncated(state repostore.RepoState, mounted bool) {
+	switch {
+	case !mounted:
+		meta.RemoveStatusCondition(c.list, v1alpha1.ConditionTruncated)
+	case state.Beyond > 0:
+		c.set(v1alpha1.ConditionTruncated, yes, v1alpha1.ReasonWorkspaceFull, fmt.Sprintf("%d more records are not served: %s", state.Beyond, roomRemedy))
+	case meta.FindStatusCondition(*c.list, v1alpha1.ConditionTruncated) != nil && state.IngestedRev != "":
+		c.set(v1alpha1.ConditionTruncated, no, v1alpha1.ReasonAllServed, "")
+	}
 }
 
 func (c conditions) authorized(r *repo, obj *v1alpha1.AtprotoRepo) verdict {

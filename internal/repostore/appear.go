@@ -41,15 +41,7 @@ func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recor
 	if sn.identity == nil && !m.Default {
 		done, err := s.admit(ctx, m, g.child)
 		if errors.Is(err, errFull) {
-			// What was read may have been deleted since: it would want room for ever.
-			if resp, err := s.txn(ctx, "full", g.makes, nil); err != nil {
-				return err
-			} else if !resp.Succeeded {
-				return errMoved
-			}
-			m.undefer(uri.Key, uri.String())
-			m.wanting(uri.Key)
-			return nil
+			return s.full(ctx, m, uri, g)
 		}
 		if err != nil {
 			return err
@@ -59,6 +51,17 @@ func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recor
 	obj, st, err := s.fresh(m, ref, uri, sn.identity, g.child, rec, rev)
 	if err != nil {
 		return err
+	}
+	if sn.identity == nil {
+		done, err := s.takeRoom(ctx, ref, obj)
+		if errors.Is(err, errFull) {
+			return s.full(ctx, m, uri, g)
+		}
+		if err != nil {
+			return err
+		}
+		g.made = new(int64)
+		defer func() { done(*g.made) }()
 	}
 	s.hub.step("appear.before-write")
 	if err := s.putView(ctx, ref, view{}, obj, st, g, nil); err != nil {
@@ -70,6 +73,19 @@ func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recor
 		return unlessClosing(err)
 	}
 	m.undefer(uri.Key, uri.String())
+	return nil
+}
+
+// full: the record has no object for want of room. What was read may have been deleted
+// since: it would want room for ever.
+func (s *Store) full(ctx context.Context, m *mount, uri recordURI, g guard) error {
+	if resp, err := s.txn(ctx, "full", g.makes, nil); err != nil {
+		return err
+	} else if !resp.Succeeded {
+		return errMoved
+	}
+	m.undefer(uri.Key, uri.String())
+	m.wanting(uri.Key)
 	return nil
 }
 

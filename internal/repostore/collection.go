@@ -52,7 +52,6 @@ type collected struct {
 	// compared: the repository was compared since the collection is here, so that
 	// all records which have room have appeared.
 	compared bool
-	beyond   beyond
 }
 
 // SetCollection makes the records of one kind (nsid) of an AtprotoRepo, mounted or
@@ -102,10 +101,12 @@ func (m *mount) collect(nsid string, c *Collection) {
 		delete(m.collected, nsid)
 		if old != nil && !m.Default {
 			m.forgetWaitingLocked(nsid)
+			delete(m.beyond, nsid)
 		}
 		return
 	case old == nil || old.Owner.UID != c.Owner.UID:
 		m.collected[nsid] = &collected{Collection: *c}
+		delete(m.beyond, nsid)
 		m.progress.lost("a collection was mounted")
 	case !old.same(*c):
 		old.Collection = *c
@@ -214,5 +215,5 @@ func controllerUID(obj runtime.Object) types.UID {
 	return ""
 }
 
-// errFull: a collection has no room for another record.
-var errFull = errors.New("the collection has no room")
+// errFull: there is no room for the object of another record.
+var errFull = errors.New("there is no room")

@@ -43,6 +43,8 @@ type HubConfig struct {
 	PublishDelay time.Duration
 	// Tracer records what happens without a request; nil: nothing is.
 	Tracer trace.TracerProvider
+	// Room bounds what records become objects in each workspace; nil: nothing does.
+	Room Room
 }
 
 // Hub holds all repositories and all record-backed kinds of one process.
@@ -57,6 +59,7 @@ type Hub struct {
 	publishDelay time.Duration
 	lookRate     float64
 	tracer       trace.TracerProvider
+	room         Room // nil: there is any
 
 	// remounted holds a token when the access to a repository changed: there may be
 	// statuses now that can be published.
@@ -105,7 +108,7 @@ func NewHub(c HubConfig) *Hub {
 	h := &Hub{
 		etcd: c.Etcd, keys: newKeyspace(c.Prefix), clock: c.Clock, replica: c.Replica,
 		intentTerm: c.IntentTerm, putTimeout: c.PutTimeout, eventWait: c.EventWait, publishDelay: c.PublishDelay, lookRate: c.LookRate,
-		tracer: c.Tracer,
+		tracer: c.Tracer, room: c.Room,
 		mounts: map[string]map[string]*mount{}, defaults: map[string]map[string]bool{}, remounted: make(chan struct{}, 1),
 	}
 	if h.clock == nil {

@@ -20,6 +20,8 @@ type Members struct {
 	Items []Member
 	// Beyond is how many have no object for want of room.
 	Beyond int
+	// WorkspaceFull tells that the room which they want is the workspace's.
+	WorkspaceFull bool
 	// Compared tells whether all records that have room have appeared: the
 	// repository was compared since the collection was set.
 	Compared bool
@@ -59,7 +61,7 @@ func (h *Hub) MembersMark(workspace, repo, nsid string) (mark MembersMark, ok bo
 	if c == nil {
 		return MembersMark{}, false
 	}
-	mark.Who = fmt.Sprint(m.touched.Load(), " ", len(m.conflicts), " ", len(c.beyond.keys)+c.beyond.more, " ", c.compared, " ", known == "")
+	mark.Who = fmt.Sprint(m.touched.Load(), " ", len(m.conflicts), " ", m.beyond[nsid].len(), " ", c.compared, " ", known == "")
 	mark.What = mark.Who + " " + known
 	return mark, true
 }
@@ -77,11 +79,9 @@ func (h *Hub) Members(ctx context.Context, workspace, repo, nsid string) (out Me
 		return Members{}, false, nil
 	}
 	owner := c.Owner.UID
-	out.Compared, out.Beyond = c.compared, c.beyond.more
-	wanting := make([]atproto.Key, 0, len(c.beyond.keys))
-	for key := range c.beyond.keys {
-		wanting = append(wanting, key)
-	}
+	out.Compared = c.compared
+	wanting := m.beyond[nsid].next(beyondBound)
+	out.Beyond = m.beyond[nsid].len() - len(wanting)
 	for uri, name := range m.conflicts {
 		if u, ok := parseURI(uri); ok && u.Collection == nsid {
 			out.Items = append(out.Items, Member{URI: uri, Name: name, Conflict: true})
@@ -96,6 +96,13 @@ func (h *Hub) Members(ctx context.Context, workspace, repo, nsid string) (out Me
 		if ids[key.RKey] == nil { // else it was bound by name since
 			out.Beyond++
 		}
+	}
+	if out.Beyond > 0 {
+		free, limited, err := h.free(ctx, workspace)
+		if err != nil {
+			return Members{}, false, err
+		}
+		out.WorkspaceFull = limited && free == 0
 	}
 	out.Items = slices.DeleteFunc(out.Items, func(i Member) bool {
 		u, _ := parseURI(i.URI)

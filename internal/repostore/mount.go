@@ -38,6 +38,7 @@ type mount struct {
 	conflicts map[string]string // URI → the name that is taken
 	deferred  map[atproto.Key]bool
 	collected map[string]*collected // by NSID
+	beyond    map[string]*beyond    // by NSID: see room.go
 }
 
 func newMount(h *Hub, r MountedRepo) *mount {
@@ -46,7 +47,7 @@ func newMount(h *Hub, r MountedRepo) *mount {
 		// Long enough for a comparison of a big repository; callers leave earlier by
 		// their own deadlines.
 		heads:     flight{owner: h, workspace: r.Workspace, timeout: time.Minute},
-		conflicts: map[string]string{}, deferred: map[atproto.Key]bool{},
+		conflicts: map[string]string{}, deferred: map[atproto.Key]bool{}, beyond: map[string]*beyond{},
 	}
 }
 
@@ -221,7 +222,7 @@ func (m *mount) state() RepoState {
 	st := RepoState{
 		Rev: max(m.head, known), IngestedRev: known, Reachable: m.err == nil, Err: m.err,
 		Streaming: m.Source != nil && m.Source.Connected(),
-		CaughtUp:  known != "" && known >= m.head, Conflicts: maps.Clone(m.conflicts),
+		CaughtUp:  known != "" && known >= m.head, Conflicts: maps.Clone(m.conflicts), Beyond: m.beyondWorkspaceLocked(),
 	}
 	if !st.CaughtUp {
 		st.Since = m.lagging
@@ -245,9 +246,7 @@ func (m *mount) undefer(key atproto.Key, uri string) {
 	defer m.mu.Unlock()
 	delete(m.deferred, key)
 	delete(m.conflicts, uri)
-	if c := m.collected[key.Collection]; c != nil {
-		c.beyond.remove(key)
-	}
+	m.beyond[key.Collection].remove(key)
 }
 
 func (m *mount) deferredKeys() map[atproto.Key]bool {
@@ -275,7 +274,5 @@ func (m *mount) conflict(key atproto.Key, uri, name string) {
 	defer m.mu.Unlock()
 	m.conflicts[uri] = name
 	m.deferred[key] = true
-	if c := m.collected[key.Collection]; c != nil {
-		c.beyond.remove(key) // it wants a name, not room
-	}
+	m.beyond[key.Collection].remove(key) // it wants a name, not room
 }

@@ -183,6 +183,9 @@ type RepoState struct {
 	// Conflicts are the URIs of records that can't be served because another
 	// object has their name, with that name.
 	Conflicts map[string]string
+	// Beyond is how many records have no object for want of room in the workspace;
+	// those of a collection count there.
+	Beyond int
 }
 
 // RepoState tells the state of a mounted repository.

@@ -62,11 +62,28 @@ func (r *rebuilder) one(ctx context.Context, key atproto.Key) error {
 	} else {
 		cmps = append(cmps, present(identity)) // else its view was deleted, alone: see viewalone.go
 	}
-	resp, err := r.txn(ctx, "rebuild", cmps, ops)
-	if err == nil && !resp.Succeeded {
-		r.leave(key)
+	var made int64
+	if id == nil {
+		done, ok, err := r.hub.take(ctx, ref, len(value))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			r.leave(key)
+			return nil
+		}
+		defer func() { done(made) }()
 	}
-	return err
+	resp, err := r.txn(ctx, "rebuild", cmps, ops)
+	if err != nil {
+		return err
+	}
+	if !resp.Succeeded {
+		r.leave(key)
+		return nil
+	}
+	made = resp.Header.Revision
+	return nil
 }
 
 // fenceBefore demands that no view was deleted at a later rev than the export's.

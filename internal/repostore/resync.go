@@ -71,15 +71,15 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	if err := m.raiseHorizon(ctx, head); err != nil {
 		return err
 	}
-	collections := m.beginComparison()
-	defer func() { m.endComparison(collections, err == nil) }()
+	stores := m.hub.allStores()
+	comparison := m.beginComparison(stores)
+	defer func() { m.endComparison(comparison, err == nil) }()
 	m.hub.step("compare.before-views")
 	begin := m.hub.clock.Now()
 	before, err := m.hub.revision(ctx)
 	if err != nil {
 		return err
 	}
-	stores := m.hub.allStores()
 	shown := map[atproto.Key]shownView{}
 	for _, s := range stores {
 		if err := s.shownViews(ctx, m, shown); err != nil {
@@ -92,7 +92,7 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 	if err != nil {
 		return err
 	}
-	todo, err := m.different(ctx, stores, shown, held, collections)
+	todo, err := m.different(ctx, stores, shown, held, comparison)
 	if err != nil {
 		return err
 	}
@@ -126,10 +126,16 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 // different lists the records to be ingested: those whose view shows something
 // else. Of a repository that is not the default, only records that an object has
 // bound count, and those for which a collection has room; its others may be many,
-// and each would cost a request.
-func (m *mount) different(ctx context.Context, stores []*Store, shown map[atproto.Key]shownView, held map[atproto.Key]atproto.Record, collections map[string]*collected) ([]atproto.Key, error) {
+// and each would cost a request. So it is with the default's where the workspace is
+// bounded.
+func (m *mount) different(ctx context.Context, stores []*Store, shown map[atproto.Key]shownView, held map[atproto.Key]atproto.Record, comparison comparison) ([]atproto.Key, error) {
 	claimed := map[atproto.Key]bool{}
-	if !m.Default {
+	free, limited, err := m.hub.free(ctx, m.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	all := m.Default && !limited
+	if !all {
 		for _, s := range stores {
 			if err := s.claims(ctx, m, claimed); err != nil {
 				return nil, err
@@ -149,19 +155,20 @@ func (m *mount) different(ctx context.Context, stores []*Store, shown map[atprot
 		v, ok := shown[key]
 		switch {
 		case ok && v.cid == rec.CID, !ok && detached[key]:
-		case ok, m.Default, claimed[key]:
+		case ok, all, claimed[key]:
 			todo = append(todo, key)
 		case waiting[key]: // for a name, not for room
 		default:
 			unbound[key.Collection] = append(unbound[key.Collection], key)
 		}
 	}
-	for nsid, c := range collections {
+	for nsid, b := range comparison.beyond {
 		slices.SortFunc(unbound[nsid], byRKey)
-		keys, err := m.fill(ctx, nsid, c, unbound[nsid])
+		keys, err := m.fill(ctx, nsid, comparison.collected[nsid], b, unbound[nsid], free)
 		if err != nil {
 			return nil, err
 		}
+		free -= len(keys)
 		todo = append(todo, keys...)
 	}
 	for key := range detached {

@@ -3,6 +3,7 @@ package repostore
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +12,9 @@ import (
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
+// Two things bound how many records become objects by themselves: a collection, and
+// the workspace (workspaceroom.go). Those without room are remembered here.
+//
 // A collection bounds how many records of somebody else's account come into a
 // workspace. What counts is how many records of the kind have an identity, whoever
 // bound them.
@@ -25,10 +29,11 @@ import (
 const roomMargin = 128
 
 // beyondBound is how many of the records without room are remembered by name, for
-// each collection; of more the number is.
+// each kind of a repository; of more the number is.
 const beyondBound = 10000
 
-// beyond are the records of a collection that have no object for want of room.
+// beyond are the records of a kind that have no object for want of room. A nil one is
+// empty.
 type beyond struct {
 	keys map[atproto.Key]bool
 	more int // beside them
@@ -53,6 +58,9 @@ func (b *beyond) add(key atproto.Key) {
 }
 
 func (b *beyond) remove(key atproto.Key) {
+	if b == nil {
+		return
+	}
 	if b.touched != nil {
 		b.touched[key] = false
 	}
@@ -78,12 +86,23 @@ func (b *beyond) replace(found []atproto.Key) {
 
 // next are the first n of them.
 func (b *beyond) next(n int) []atproto.Key {
+	if b == nil {
+		return nil
+	}
 	keys := make([]atproto.Key, 0, len(b.keys))
 	for key := range b.keys {
 		keys = append(keys, key)
 	}
 	slices.SortFunc(keys, byRKey)
 	return keys[:min(n, len(keys))]
+}
+
+// len is how many there are.
+func (b *beyond) len() int {
+	if b == nil {
+		return 0
+	}
+	return len(b.keys) + b.more
 }
 
 func byRKey(a, b atproto.Key) int { return strings.Compare(a.RKey, b.RKey) }
@@ -123,24 +142,45 @@ func (s *Store) admit(ctx context.Context, m *mount, c *child) (done func(), err
 	return m.admitting.give, nil
 }
 
+// beyondLocked is where the records of a kind without room are remembered.
+func (m *mount) beyondLocked(nsid string) *beyond {
+	b := m.beyond[nsid]
+	if b == nil {
+		b = &beyond{}
+		m.beyond[nsid] = b
+	}
+	return b
+}
+
 // wanting remembers a record that has no object for want of room.
 func (m *mount) wanting(key atproto.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c := m.collected[key.Collection]; c != nil {
-		c.beyond.add(key)
+	if m.Default || m.collected[key.Collection] != nil { // else nothing makes it appear any more
+		m.beyondLocked(key.Collection).add(key)
 	}
 }
 
-// wantingByKind are the kinds of which records want room, with how many there may
-// be.
+// unbounded is the bound of a kind that no collection bounds.
+const unbounded = -1
+
+// boundLocked is how many records of a kind a collection lets have an object.
+func (m *mount) boundLocked(nsid string) int {
+	if c := m.collected[nsid]; c != nil && !m.Default {
+		return c.MaxItems
+	}
+	return unbounded
+}
+
+// wantingByKind are the kinds of which records want room, with how many a collection
+// lets there be.
 func (m *mount) wantingByKind() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := map[string]int{}
-	for nsid, c := range m.collected {
-		if len(c.beyond.keys)+c.beyond.more > 0 {
-			out[nsid] = c.MaxItems
+	for nsid, b := range m.beyond {
+		if b.len() > 0 {
+			out[nsid] = m.boundLocked(nsid)
 		}
 	}
 	return out
@@ -149,21 +189,41 @@ func (m *mount) wantingByKind() map[string]int {
 // roomFor takes as many of the records that want room as there is room for. It
 // asks etcd alone, and only where some want.
 func (m *mount) roomFor(ctx context.Context) ([]atproto.Key, error) {
+	kinds := m.wantingByKind()
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	free, limited, err := m.hub.free(ctx, m.Workspace)
+	if err != nil {
+		return nil, err
+	}
 	var out []atproto.Key
-	for nsid, most := range m.wantingByKind() {
-		s := m.hub.storeFor(nsid)
-		if s == nil {
-			continue
-		}
-		n, _, err := s.counted(ctx, m)
+	for nsid, most := range kinds {
+		room, err := m.roomOf(ctx, nsid, most)
 		if err != nil {
 			return nil, err
 		}
-		if n < most {
-			out = append(out, m.take(nsid, most-n)...)
+		if limited {
+			room = min(room, free-len(out))
+		}
+		if room > 0 {
+			out = append(out, m.take(nsid, room)...)
 		}
 	}
 	return out, nil
+}
+
+// roomOf is for how many more records of a kind a collection that bounds it has room.
+func (m *mount) roomOf(ctx context.Context, nsid string, most int) (int, error) {
+	s := m.hub.storeFor(nsid)
+	switch {
+	case s == nil:
+		return 0, nil
+	case most == unbounded:
+		return math.MaxInt, nil
+	}
+	n, _, err := s.counted(ctx, m)
+	return max(0, most-n), err
 }
 
 // take takes the first n records that want room. Where it knows none by name
@@ -171,58 +231,78 @@ func (m *mount) roomFor(ctx context.Context) ([]atproto.Key, error) {
 func (m *mount) take(nsid string, n int) []atproto.Key {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.collected[nsid]
-	if c == nil {
+	b := m.beyond[nsid]
+	if b.len() == 0 {
 		return nil
 	}
-	keys := c.beyond.next(n)
+	keys := b.next(n)
 	for _, key := range keys {
-		c.beyond.remove(key)
+		b.remove(key)
 	}
-	if len(keys) == 0 && c.beyond.more > 0 {
-		m.progress.lost("a collection has room again")
+	if len(keys) == 0 && b.more > 0 {
+		m.progress.lost("there is room again")
 	}
 	return keys
 }
 
+// comparison is what wants room, and may learn so, while a repository is compared.
+type comparison struct {
+	collected map[string]*collected
+	beyond    map[string]*beyond
+}
+
 // beginComparison tells the collections that a comparison begins.
-func (m *mount) beginComparison() map[string]*collected {
+func (m *mount) beginComparison(stores []*Store) comparison {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := map[string]*collected{}
-	for nsid, c := range m.collected {
-		c.beyond.touched = map[atproto.Key]bool{}
-		out[nsid] = c
+	out := comparison{map[string]*collected{}, map[string]*beyond{}}
+	for _, s := range stores {
+		nsid := s.mapper.Collection()
+		c := m.collected[nsid]
+		if c == nil && !m.Default {
+			continue
+		}
+		b := m.beyondLocked(nsid)
+		b.touched = map[atproto.Key]bool{}
+		out.beyond[nsid] = b
+		if c != nil {
+			out.collected[nsid] = c
+		}
 	}
 	return out
 }
 
 // endComparison tells them that it has ended, and whether it is complete.
-func (m *mount) endComparison(begun map[string]*collected, complete bool) {
+func (m *mount) endComparison(begun comparison, complete bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, c := range begun {
-		c.beyond.touched = nil
+	for _, b := range begun.beyond {
+		b.touched = nil
+	}
+	for _, c := range begun.collected {
 		c.compared = c.compared || complete
 	}
 }
 
-// fill takes, of the records that nobody has bound, sorted, those for which a
-// collection has room; the others want some.
-func (m *mount) fill(ctx context.Context, nsid string, c *collected, unbound []atproto.Key) ([]atproto.Key, error) {
+// fill takes, of the records that nobody has bound, sorted, those for which c, which
+// may be nil, and the workspace have room; the others want some.
+func (m *mount) fill(ctx context.Context, nsid string, c *collected, b *beyond, unbound []atproto.Key, free int) ([]atproto.Key, error) {
 	room := 0
 	if len(unbound) > 0 {
-		n, _, err := m.hub.storeFor(nsid).counted(ctx, m)
-		if err != nil {
+		most := unbounded
+		if c != nil && !m.Default {
+			m.mu.Lock()
+			most = c.MaxItems
+			m.mu.Unlock()
+		}
+		var err error
+		if room, err = m.roomOf(ctx, nsid, most); err != nil {
 			return nil, err
 		}
-		m.mu.Lock()
-		room = max(0, c.MaxItems-n)
-		m.mu.Unlock()
 	}
-	n := min(room, len(unbound))
+	n := min(room, free, len(unbound))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c.beyond.replace(unbound[n:])
+	b.replace(unbound[n:])
 	return unbound[:n], nil
 }

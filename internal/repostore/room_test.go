@@ -50,7 +50,7 @@ func TestRoomForRecordsThatWereForgotten(t *testing.T) {
 	}
 	c.collect(aCollection("col", 1))
 	c.shows("full", "a")
-	c.s().collected[widgetCollection].beyond = beyond{more: 1}
+	c.s().beyond[widgetCollection] = &beyond{more: 1}
 	c.side.foreign(recordKey("a"), nil)
 	c.deliverSide()
 	c.deliverSide()

@@ -36,6 +36,7 @@ type sched struct {
 	idle    int    // times in a row that time had to pass
 	history []viewChange
 	trace   []string
+	taking  map[string]int // objects that have taken room and aren't made yet
 }
 
 // parkedAt is a goroutine that waits for its turn.

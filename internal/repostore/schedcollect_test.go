@@ -1,6 +1,8 @@
 package repostore
 
 import (
+	"context"
+	"path"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,7 +12,7 @@ import (
 // Collections in schedules: the repository is not the default, its records appear by
 // a collection. Object o may be created by the API too, and is no child then.
 
-// full tells whether the collection has no room now.
+// full tells whether the collection, or the workspace, has no room now.
 func (s *schedule) full() bool {
 	n := 0
 	for _, name := range []string{"o", "p"} {
@@ -18,7 +20,62 @@ func (s *schedule) full() bool {
 			n++
 		}
 	}
-	return s.plan.collection > 0 && n >= s.plan.collection
+	most := s.plan.collection
+	if s.plan.room > 0 && (most == 0 || s.plan.room < most) {
+		most = s.plan.room
+	}
+	return most > 0 && n >= most
+}
+
+// schedRoom bounds a schedule's workspace exactly, over both replicas.
+type schedRoom struct {
+	*sched
+	most int
+}
+
+// usedLocked counts the objects that are there and those that are being made.
+func (r *schedRoom) usedLocked(but string) int {
+	there := map[string]bool{}
+	for _, c := range r.history {
+		there[c.name] = c.value != nil
+	}
+	for name, n := range r.taking {
+		there[name] = there[name] || n > 0
+	}
+	there[but], there[""] = false, false
+	n := 0
+	for _, is := range there {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// Free implements Room.
+func (r *schedRoom) Free(context.Context, string) (int, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(0, r.most-r.usedLocked("")), true, nil
+}
+
+// Take implements Room.
+func (r *schedRoom) Take(_ context.Context, key string, _ int) (func(int64), bool, error) {
+	name := path.Base(key)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.usedLocked(name) >= r.most {
+		return nil, false, nil
+	}
+	if r.taking == nil {
+		r.taking = map[string]int{}
+	}
+	r.taking[name]++
+	return func(int64) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.taking[name]--
+	}, true, nil
 }
 
 // checkChildren: what came from a record alone is the collection's, from its first
@@ -42,6 +99,9 @@ func (s *schedule) checkChildren() {
 		}
 		w := obj.(*widget)
 		owner, created := metav1.GetControllerOf(w), strings.HasPrefix(string(w.UID), "uid-")
+		if s.plan.room > 0 && !created && len(there) > s.plan.room {
+			s.violation("%s appeared where the workspace had no room", c.name)
+		}
 		switch {
 		case s.plan.collection == 0 || created:
 			if owner != nil {

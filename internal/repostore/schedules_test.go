@@ -44,6 +44,8 @@ func TestSchedules(t *testing.T) {
 		{"bindings, crashes and lost answers", plan{writers: 4, edits: 2, kinds: []string{"unbind", "unbind", "bind", "bind to", "follow", "both", "delete", "sweep"}, crashes: 1, faults: 2, jumps: 2, bindings: true}},
 		{"a collection", plan{writers: 3, edits: 3, readers: 2, kinds: []string{"create", "both", "priv", "delete", "ssa"}, collection: 100, crashes: 1, drops: true}},
 		{"a full collection", plan{writers: 2, edits: 4, readers: 1, kinds: []string{"create", "delete", "priv"}, editKinds: []string{"add", "other", "delete", "otherGone"}, collection: 1, crashes: 1}},
+		{"a full workspace", plan{writers: 3, edits: 5, readers: 1, kinds: []string{"delete", "priv", "both", "sweep"}, editKinds: []string{"add", "other", "delete", "otherGone"}, room: 1, crashes: 1, drops: true}},
+		{"a collection in a full workspace", plan{writers: 2, edits: 5, readers: 1, kinds: []string{"delete", "priv"}, editKinds: []string{"add", "other", "delete", "otherGone"}, collection: 100, room: 1, crashes: 1}},
 		{"delayed events", plan{writers: 2, edits: 4, readers: 3, kinds: []string{"priv", "pub", "sweep"}, editKinds: []string{"add", "base", "add", "delete"}, jumps: 1}},
 		{"everything", plan{writers: 3, edits: 3, readers: 1, kinds: append(all, "sweep", "finalize"), crashes: 1, faults: 2, jumps: 2, drops: true}},
 	}

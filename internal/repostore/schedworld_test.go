@@ -70,6 +70,7 @@ type plan struct {
 	finalizer               bool
 	bindings                bool // objects are unbound, bound, and follow records
 	collection              int  // the repository is not the default; a collection of so many records is
+	room                    int  // the workspace has room for so many objects; 0: for any number
 }
 
 // run makes one schedule from choices and returns what it violates.
@@ -106,7 +107,12 @@ func (s *schedule) startReplica(i int) {
 	name := fmt.Sprintf("%c%d", 'A'+i, s.restarts)
 	r := &schedReplica{sched: s.sched, faults: &s.faults, late: s.plan.late}
 	r.base, r.cancel = context.WithCancel(context.Background())
-	r.replica = s.replica(name, func(c *HubConfig) { c.IntentTerm = schedTerm })
+	r.replica = s.replica(name, func(c *HubConfig) {
+		c.IntentTerm = schedTerm
+		if s.plan.room > 0 {
+			c.Room = &schedRoom{s.sched, s.plan.room}
+		}
+	})
 	r.hub.keepContext = context.WithoutCancel
 	r.hub.failpoint = func(point string) bool {
 		if point != "pause" {

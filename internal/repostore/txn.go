@@ -56,6 +56,8 @@ type guard struct {
 	binds *mount
 	// child, where set, is the collection whose child the object becomes.
 	child *child
+	// made, where set, gets etcd's revision of the view that was written.
+	made *int64
 	// identity of the record as it is already.
 	identity *identity
 }
@@ -136,6 +138,9 @@ func (s *Store) putView(ctx context.Context, ref objectRef, v view, obj runtime.
 	}
 	if !resp.Succeeded {
 		return errMoved
+	}
+	if g.made != nil {
+		*g.made = resp.Header.Revision
 	}
 	if out == nil {
 		return nil

@@ -51,13 +51,14 @@ func newRepoStorage(etcd *clientv3.Client, prefix string, o *RepoOptions, host *
 	for resource := range mappers {
 		views = append(views, resource.Resource)
 	}
+	tracker := usage.New(usage.Config{Etcd: etcd, Prefix: prefix, Views: views, Limits: limits, Exempt: repostore.DefaultWorkspace})
 	return &repoStorage{
-		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: replica, LookRate: o.LookRate, Tracer: tracer}),
+		Hub:        repostore.NewHub(repostore.HubConfig{Etcd: etcd, Prefix: prefix, Replica: replica, LookRate: o.LookRate, Tracer: tracer, Room: tracker}),
 		etcdLocker: etcdLocker{etcd, prefix},
 		leader:     leader{etcd: etcd, key: prefix + "/elections/atprotorepos", replica: replica},
 		etcd:       etcd, options: o, host: host,
 		mappers: mappers,
-		usage:   usage.New(usage.Config{Etcd: etcd, Prefix: prefix, Views: views, Limits: limits, Exempt: repostore.DefaultWorkspace}),
+		usage:   tracker,
 	}
 }
 

@@ -232,3 +232,46 @@ func TestQuotaOfWrites(t *testing.T) {
 		t.Error("the refusals aren't counted")
 	}
 }
+
+// TestQuotaOfIngest: records that are put into a repository beyond the limit get no
+// object and disturb nobody; the AtprotoRepo says so; they get theirs when there is
+// room.
+func TestQuotaOfIngest(t *testing.T) {
+	t.Parallel()
+	envs := limited(t, apiserver.QuotaOptions{MaxObjects: 3}, "full", "wide")
+	full, wide := envs[0], envs[1]
+	full.create(t, newInfra("a", "by the API"))
+	full.account.put(t, "b", infraRecord("by the PDS"))
+	full.shows(t, "full", "a", "b") // the AtprotoRepo is the third
+	for _, name := range []string{"d", "c"} {
+		full.account.put(t, name, infraRecord("beyond"))
+		full.shows(t, "beyond", "a", "b")
+	}
+	repo := full.awaitRepo(t, v1alpha1.ConditionTruncated, metav1.ConditionTrue)
+	if c := repoCondition(repo, v1alpha1.ConditionTruncated); c.Reason != v1alpha1.ReasonWorkspaceFull {
+		t.Errorf("%+v", c)
+	}
+	if c := repoCondition(repo, v1alpha1.ConditionReady); c.Status != metav1.ConditionTrue {
+		t.Errorf("%+v", c)
+	}
+	refusedBy(t, "one whose record is there", full.do(t, request{method: http.MethodPost, path: infras, body: manifest("c", "x")}), "objects", "full")
+	full.account.put(t, "b", infraRecord("edited"))
+	if got := full.infra(t, "b"); got.Spec.Description != "edited" {
+		t.Errorf("an edit of what is served: %q", got.Spec.Description)
+	}
+	wide.account.put(t, "a", infraRecord("x"))
+	wide.shows(t, "another workspace", "a")
+	for _, step := range []struct {
+		gone, there string
+	}{{"a", "c"}, {"b", "d"}} {
+		if err := full.client.Infras().Delete(t.Context(), step.gone, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, step.there, func() error {
+			_, err := full.client.Infras().Get(t.Context(), step.there, metav1.GetOptions{})
+			return err
+		})
+	}
+	full.shows(t, "room", "c", "d")
+	full.awaitRepo(t, v1alpha1.ConditionTruncated, metav1.ConditionFalse)
+}

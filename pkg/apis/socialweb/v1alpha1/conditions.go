@@ -49,8 +49,9 @@ const (
 
 // Condition types of collections, beside ConditionReady.
 const (
-	// ConditionTruncated is True while the repository has more records than
-	// spec.maxItems.
+	// ConditionTruncated is True while records of the repository are not served: it has
+	// more than spec.maxItems, or the workspace has no room. An AtprotoRepo has it once
+	// its workspace had none.
 	ConditionTruncated = "Truncated"
 )
 
@@ -94,8 +95,12 @@ const (
 	ReasonDeleting = "Deleting"
 	// ReasonOrphaning: the collection is being deleted and its children stay.
 	ReasonOrphaning = "Orphaning"
-	// ReasonMaxItems is the reason of Truncated=True.
+	// ReasonMaxItems is the reason of Truncated=True where spec.maxItems leaves records
+	// out.
 	ReasonMaxItems = "MaxItems"
+	// ReasonWorkspaceFull is the reason of Truncated=True, of an AtprotoRepo too, where a
+	// limit of the workspace does.
+	ReasonWorkspaceFull = "WorkspaceFull"
 	// ReasonAllServed is the reason of Truncated=False.
 	ReasonAllServed = "AllServed"
 )
