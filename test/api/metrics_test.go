@@ -34,6 +34,8 @@ func exercised(t *testing.T) *env {
 	a.login(t)
 	counting := func(o *apiserver.Options) {
 		o.Recommended.Etcd.StorageConfig.CountMetricPollPeriod = 100 * time.Millisecond
+		o.Quota.MaxObjects, o.Quota.MaxBytes = 1, "1Mi"
+		letShardsIn(t, o)
 	}
 	e := &env{server: newServerWith(t, pds.PLCURL, counting), account: a, proxy: newProxy(t, a)}
 	e.mount(t, func(r *v1alpha1.AtprotoRepo) { r.Spec.EventSource = v1alpha1.EventSourcePoll })
@@ -52,6 +54,12 @@ func exercised(t *testing.T) *env {
 	e.objects(t)
 	if err := e.client.Infras().Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
+	}
+	bounded := e.throughKCP(t, "bounded")
+	bounded.must(t, request{method: http.MethodPost, path: collections, body: collectionManifest("a")})
+	refusedBy(t, "a second object", bounded.do(t, request{method: http.MethodPost, path: collections, body: collectionManifest("b")}), "objects", "bounded")
+	if a := e.throughKCP(t, "*").do(t, request{method: http.MethodPost, path: collections, body: "{}"}); a.status < 400 {
+		t.Errorf("a write to all workspaces: %d", a.status)
 	}
 	return e
 }
@@ -106,6 +114,12 @@ func TestMetrics(t *testing.T) {
 		{"publisher_writes_total", map[string]string{"result": "published"}},
 		{"repositories", map[string]string{"state": "mounted"}},
 		{"publisher_leading", nil},
+		{"workspace_objects", map[string]string{"workspace": "bounded"}},
+		{"workspace_bytes", map[string]string{"workspace": "bounded"}},
+		{"workspace_limit", map[string]string{"resource": "objects"}},
+		{"workspace_writes_total", map[string]string{"workspace": "bounded"}},
+		{"workspace_refused_total", map[string]string{"workspace": "bounded", "limit": "objects"}},
+		{"door_refusals_total", nil},
 		{"serving_certificate_expiration_timestamp_seconds", nil},
 		{"pds_write_points_left", map[string]string{"workspace": "default", "atprotorepo": repoName}},
 	} {

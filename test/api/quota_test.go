@@ -21,13 +21,9 @@ import (
 func limited(t *testing.T, q apiserver.QuotaOptions, workspaces ...string) []*env {
 	t.Helper()
 	accounts := embedded(t, "alice", "bob")
-	pki, err := certificates()
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := newServerWith(t, accounts[0].pds.PLCURL, func(o *apiserver.Options) {
 		o.Quota = &q
-		o.KCP.ShardClientCAFile, o.KCP.ShardAllowedNames = pki.CACert, []string{"admin"}
+		letShardsIn(t, o)
 	})
 	var out []*env
 	for i, ws := range workspaces {
@@ -38,6 +34,24 @@ func limited(t *testing.T, q apiserver.QuotaOptions, workspaces ...string) []*en
 		out = append(out, e)
 	}
 	return out
+}
+
+// letShardsIn opens the door for kcp's shards to the client of throughKCP.
+func letShardsIn(t *testing.T, o *apiserver.Options) {
+	t.Helper()
+	pki, err := certificates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.KCP.ShardClientCAFile, o.KCP.ShardAllowedNames = pki.CACert, []string{"admin"}
+}
+
+// collectionManifest is a collection of a repository that needn't be there.
+func collectionManifest(name string) record {
+	return record{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "InfraCollection",
+		"metadata": record{"name": name}, "spec": record{"repoRef": record{"name": repoName}},
+	}
 }
 
 // throughKCP is s as a shard of kcp reaches one workspace.
@@ -109,11 +123,10 @@ func TestQuotaOfObjects(t *testing.T) {
 
 	generated := manifest("", "x")
 	generated["metadata"] = record{"generateName": "a-"}
-	collection := record{"apiVersion": generated["apiVersion"], "kind": "InfraCollection", "metadata": record{"name": "c"}, "spec": record{"repoRef": record{"name": repoName}}}
 	for what, r := range map[string]request{
 		"generateName": {method: http.MethodPost, path: infras, body: generated},
 		"apply":        {method: http.MethodPatch, path: infras + "/applied?fieldManager=x&force=true", kind: applyPatch, body: manifest("applied", "x")},
-		"a collection": {method: http.MethodPost, path: collections, body: collection},
+		"a collection": {method: http.MethodPost, path: collections, body: collectionManifest("c")},
 		"another kind": {method: http.MethodPost, path: groupPath + "/ephemeralinfras", body: record{
 			"apiVersion": generated["apiVersion"], "kind": "EphemeralInfra", "metadata": record{"name": "e"}, "spec": record{"ttlSeconds": 60, "contracts": []any{record{"name": "web"}}}}},
 	} {
