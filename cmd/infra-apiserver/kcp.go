@@ -9,6 +9,6 @@ func newKCP() *cobra.Command {
 		Short: "Set up and look after the workspaces of a kcp that this server serves",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newKCPInit())
+	cmd.AddCommand(newKCPInit(), newKCPRelease(), newKCPWorkspaces())
 	return cmd
 }

@@ -12,6 +12,17 @@ import (
 // clusterAnnotation names the workspace on every object of a kcp.
 const clusterAnnotation = "kcp.io/cluster"
 
+// Shown asks all shards once which workspaces bind the export. missing says why there may
+// be others; nil: these are all that are shown now.
+func Shown(ctx context.Context, e *export.Client) (workspaces map[string]bool, missing error) {
+	shown, missing := New(Config{Export: e}).list(ctx)
+	workspaces = map[string]bool{}
+	for ws := range shown {
+		workspaces[ws] = true
+	}
+	return workspaces, missing
+}
+
 // list asks all shards which workspaces bind the export, and returns the URL that has
 // shown each. missing says why there may be others; nil: these are all.
 func (w *Watcher) list(ctx context.Context) (shown map[string]string, missing error) {

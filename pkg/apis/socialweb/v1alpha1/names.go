@@ -34,4 +34,7 @@ const (
 	LabelKind = "infra.socialweb.computer/kind"
 	// LabelName names the deployment that owns an object.
 	LabelName = "infra.socialweb.computer/name"
+	// AnnotationReleasing is on the AtprotoRepos of a workspace that is being released:
+	// one whose release was interrupted is known by it.
+	AnnotationReleasing = "infra.socialweb.computer/releasing"
 )
