@@ -105,7 +105,6 @@ func TestHTTP2(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), trace))
 	defer cancel()
-	var open []*http.Response
 	for range 20 {
 		resp, err := s.open(ctx, t, request{path: w.path(infras) + "?watch=1&resourceVersion=0"})
 		if err != nil {
@@ -114,7 +113,7 @@ func TestHTTP2(t *testing.T) {
 		if resp.StatusCode != http.StatusOK || resp.Proto != "HTTP/2.0" {
 			t.Fatalf("watch: %s %s", resp.Proto, resp.Status)
 		}
-		open = append(open, resp)
+		defer resp.Body.Close() //nolint:errcheck,gocritic // all of them are open until the end
 	}
 	for i := range 20 {
 		resp, err := s.open(ctx, t, request{path: prefix + fmt.Sprintf("/clusters/http2-%d", i) + infras})
@@ -127,9 +126,5 @@ func TestHTTP2(t *testing.T) {
 	}
 	if n := connections.Load(); n != 1 || state.Version != tls.VersionTLS13 || state.NegotiatedProtocol != "h2" {
 		t.Errorf("%d connections, TLS %x, %s", n, state.Version, state.NegotiatedProtocol)
-	}
-	cancel()
-	for _, r := range open {
-		_ = r.Body.Close()
 	}
 }

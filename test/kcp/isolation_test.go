@@ -61,8 +61,10 @@ func (e *env) sides(t *testing.T, one, two string) [2]*side {
 // TestIsolation: two workspaces have objects of the same names, with many writers each,
 // at once. Nobody in one is told anything of the other: not in the answer of a write, a
 // list, a page, a table or an error, nor in a watch.
+//
+// It has the PDS for itself: with others beside it, a put would take too long on a slow
+// machine.
 func TestIsolation(t *testing.T) {
-	t.Parallel()
 	e := start(t)
 	both := e.sides(t, "tenants-one", "tenants-two")
 	var watches [2]*watching
@@ -144,20 +146,26 @@ func (s *side) write(t testing.TB, i int) error {
 	name := fmt.Sprintf("n-%d", i)
 	obj := newInfra(name, s.word+" created")
 	obj.Labels = map[string]string{"side": s.word}
-	if a := s.ask(t, request{method: http.MethodPost, path: infras, body: obj}); a.status != http.StatusCreated {
-		return fmt.Errorf("create %s in %s: %w", name, s.name, a.err())
+	type step struct {
+		request
+		done, doneBefore int // status; where it was done by an attempt whose answer was lost
 	}
-	if a := s.ask(t, request{method: http.MethodPatch, path: infras + "/" + name, kind: mergePatch, body: fmt.Sprintf(`{"spec":{"description":"%s patched %s"}}`, s.word, name)}); a.status != http.StatusOK {
-		return fmt.Errorf("patch %s in %s: %w", name, s.name, a.err())
+	steps := []step{
+		{request{method: http.MethodPost, path: infras, body: obj}, http.StatusCreated, http.StatusConflict},
+		{request{method: http.MethodPatch, path: infras + "/" + name, kind: mergePatch, body: fmt.Sprintf(`{"spec":{"description":"%s patched %s"}}`, s.word, name)}, http.StatusOK, http.StatusOK},
 	}
-	if i%5 != 0 {
-		return nil
+	if i%5 == 0 {
+		steps = append(steps, step{request{method: http.MethodDelete, path: infras + "/" + name}, http.StatusOK, http.StatusNotFound},
+			step{request{path: infras + "/" + name}, http.StatusNotFound, http.StatusNotFound})
 	}
-	if a := s.ask(t, request{method: http.MethodDelete, path: infras + "/" + name}); a.status != http.StatusOK {
-		return fmt.Errorf("delete %s in %s: %w", name, s.name, a.err())
-	}
-	if a := s.ask(t, request{path: infras + "/" + name}); a.status != http.StatusNotFound {
-		return fmt.Errorf("get %s in %s after its deletion: %w", name, s.name, a.err())
+	for _, r := range steps {
+		a := s.ask(t, r.request)
+		for again := false; a.status != r.done && (!again || a.status != r.doneBefore); again = true {
+			if a.fault.Details == nil || a.fault.Details.RetryAfterSeconds == 0 {
+				return fmt.Errorf("%s %s in %s: %w", r.method, name, s.name, a.err())
+			}
+			a = s.ask(t, r.request)
+		}
 	}
 	return nil
 }

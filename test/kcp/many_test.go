@@ -13,7 +13,7 @@ import (
 )
 
 // workspaces that are there at once in TestManyWorkspaces.
-const workspaces = 22
+const workspaces = 20
 
 // lifecycle is what a user does in a workspace that binds the export, and what is at
 // the PDS meanwhile. It goes through a recorded shard, and through a real kcp.
