@@ -10,5 +10,5 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Run(newRoot(genericapiserver.SetupSignalContext())))
+	os.Exit(cli.Run(newCommand(genericapiserver.SetupSignalContext(), os.Args[0])))
 }

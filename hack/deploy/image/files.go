@@ -17,7 +17,8 @@ import (
 type file struct {
 	name    string // without the leading slash
 	mode    int64
-	content []byte // nil: a directory
+	content []byte // nil: a directory, or a link
+	link    string // what the name is another one of
 }
 
 // authoritiesFile is where Go's crypto/x509 looks, among others.
@@ -43,7 +44,10 @@ func newLayer(files []file, at time.Time) (v1.Layer, error) {
 			return nil, err
 		}
 		h := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatPAX}
-		if f.content == nil {
+		switch {
+		case f.link != "":
+			h.Typeflag, h.Linkname = tar.TypeSymlink, f.link
+		case f.content == nil:
 			h.Name, h.Typeflag = f.name+"/", tar.TypeDir
 		}
 		if err := w.WriteHeader(h); err != nil {

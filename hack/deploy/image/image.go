@@ -21,6 +21,10 @@ const User = 65532
 // runs when it isn't told otherwise.
 var Programs = []string{"infra-apiserver", "infra-controller"}
 
+// VirtualWorkspaces is another name of the first program. kcp's operator runs
+// /virtual-workspaces of the image that a VirtualWorkspace names.
+const VirtualWorkspaces = "virtual-workspaces"
+
 // Options of an image.
 type Options struct {
 	// Programs is a directory of each platform that holds its static Programs, by the
@@ -107,7 +111,11 @@ func layers(dir, arch string) ([]layer, error) {
 		if err := checkProgram(bytes.NewReader(binary), arch); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		out = append(out, layer{name, []file{{name: name, mode: 0o755, content: binary}}})
+		files := []file{{name: name, mode: 0o755, content: binary}}
+		if name == Programs[0] {
+			files = append(files, file{name: VirtualWorkspaces, mode: 0o755, link: name})
+		}
+		out = append(out, layer{name, files})
 	}
 	return out, nil
 }

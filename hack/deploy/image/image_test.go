@@ -158,12 +158,15 @@ func checkImage(t *testing.T, img v1.Image, platform *v1.Platform) {
 		t.Errorf("history %v of layers %v, created %s", c.History, c.RootFS.DiffIDs, c.Created)
 	}
 	files := unpack(t, img)
-	want := []string{"etc/", "etc/group", "etc/nsswitch.conf", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt", "infra-apiserver", "infra-controller"}
+	want := []string{"etc/", "etc/group", "etc/nsswitch.conf", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt", "infra-apiserver", "infra-controller", VirtualWorkspaces}
 	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
 		t.Errorf("files %v", got)
 	}
 	if !strings.Contains(files["etc/passwd"], ":65532:65532:") {
 		t.Errorf("passwd %q", files["etc/passwd"])
+	}
+	if to := files[VirtualWorkspaces]; to != "-> infra-apiserver" {
+		t.Errorf("%s is %.40q", VirtualWorkspaces, to)
 	}
 	for _, name := range Programs {
 		if err := checkProgram(strings.NewReader(files[name]), platform.Architecture); err != nil {
@@ -202,6 +205,9 @@ func unpack(t *testing.T, img v1.Image) map[string]string {
 				t.Fatal(err)
 			}
 			out[h.Name] = string(b)
+			if h.Typeflag == tar.TypeSymlink {
+				out[h.Name] = "-> " + h.Linkname
+			}
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
