@@ -44,50 +44,53 @@ type Source func() State
 
 var sources struct {
 	sync.Mutex
-	next int
-	all  map[int]Source
+	next   int
+	states kind[Source]
 	// certificates tell when a serving certificate ends; zero: there is none.
-	certificates map[int]func() time.Time
-	workspaces   map[int]func() []Workspace
-	limits       map[int]map[string]float64 // of workspaces, by name
+	certificates kind[func() time.Time]
+	workspaces   kind[func() []Workspace]
+	limits       kind[map[string]float64] // of workspaces, by name
 }
 
-// addTo adds one to the sources of a kind, until remove is called.
-func addTo[S any](kind *map[int]S, source S) (remove func()) {
+// kind is one kind of sources, below the lock of all.
+type kind[S any] struct{ of map[int]S }
+
+// add adds one, until remove is called.
+func (k *kind[S]) add(source S) (remove func()) {
 	sources.Lock()
 	defer sources.Unlock()
-	if *kind == nil {
-		*kind = map[int]S{}
+	if k.of == nil {
+		k.of = map[int]S{}
 	}
 	sources.next++
 	id := sources.next
-	(*kind)[id] = source
+	k.of[id] = source
 	return func() {
 		sources.Lock()
 		defer sources.Unlock()
-		delete(*kind, id)
+		delete(k.of, id)
 	}
 }
 
-// all are the sources of a kind.
-func all[S any](kind *map[int]S) []S {
+// all are those that are there now.
+func (k *kind[S]) all() []S {
 	sources.Lock()
 	defer sources.Unlock()
-	return slices.Collect(maps.Values(*kind))
+	return slices.Collect(maps.Values(k.of))
 }
 
 // AddSource adds a state to what is served, until remove is called.
-func AddSource(s Source) (remove func()) { return addTo(&sources.all, s) }
+func AddSource(s Source) (remove func()) { return sources.states.add(s) }
 
 // AddCertificate adds the end of a serving certificate's validity to what is
 // served, until remove is called. Of several the first to end counts.
 func AddCertificate(notAfter func() time.Time) (remove func()) {
-	return addTo(&sources.certificates, notAfter)
+	return sources.certificates.add(notAfter)
 }
 
 // certificateEnd is the first end of a serving certificate; zero: there is none.
 func certificateEnd() (end time.Time) {
-	for _, f := range all(&sources.certificates) {
+	for _, f := range sources.certificates.all() {
 		if t := f(); !t.IsZero() && (end.IsZero() || t.Before(end)) {
 			end = t
 		}
@@ -98,7 +101,7 @@ func certificateEnd() (end time.Time) {
 // current is the state of all sources as one. A process has one but in tests, where
 // several servers may serve the same repositories: the worse counts then.
 func current() (sum State, mounted int) {
-	for _, s := range all(&sources.all) {
+	for _, s := range sources.states.all() {
 		st := s()
 		sum.Repositories = append(sum.Repositories, st.Repositories...)
 		sum.Waiting += st.Waiting

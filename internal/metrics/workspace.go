@@ -101,20 +101,20 @@ func (s *seating) leave(there map[string]bool, now time.Time) (gone []string) {
 // AddWorkspaces adds what workspaces have to what is served, until remove is called.
 // The source is asked at each scrape and must answer at once.
 func AddWorkspaces(source func() []Workspace) (remove func()) {
-	return addTo(&sources.workspaces, source)
+	return sources.workspaces.add(source)
 }
 
 // AddWorkspaceLimits adds the limits of workspaces to what is served, until remove is
 // called; 0: there is none.
 func AddWorkspaceLimits(objects int, bytes int64) (remove func()) {
-	return addTo(&sources.limits, map[string]float64{LimitObjects: float64(objects), LimitBytes: float64(bytes)})
+	return sources.limits.add(map[string]float64{LimitObjects: float64(objects), LimitBytes: float64(bytes)})
 }
 
 // workspaces are those of all sources by their labels. Where several sources or
 // workspaces share a label, the largest counts.
 func workspaces(now time.Time) map[string]Workspace {
 	there, out := map[string]bool{}, map[string]Workspace{}
-	for _, source := range all(&sources.workspaces) {
+	for _, source := range sources.workspaces.all() {
 		for _, w := range source() {
 			there[w.Name] = true
 			label := seats.take(w.Name, now)
@@ -134,7 +134,7 @@ func workspaces(now time.Time) map[string]Workspace {
 // workspaceLimits are the limits of all sources by their names, the smallest of each.
 func workspaceLimits() map[string]float64 {
 	out := map[string]float64{}
-	for _, limits := range all(&sources.limits) {
+	for _, limits := range sources.limits.all() {
 		for name, n := range limits {
 			if old := out[name]; n > 0 && (old == 0 || n < old) {
 				out[name] = n

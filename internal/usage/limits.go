@@ -18,8 +18,8 @@ const (
 	Bytes   = "bytes"
 )
 
-// Exceeded refuses a write that would pass a limit of its workspace.
-type Exceeded struct {
+// ExceededError refuses a write that would pass a limit of its workspace.
+type ExceededError struct {
 	// Workspace whose limit it is.
 	Workspace string
 	// Limit is Objects or Bytes.
@@ -29,6 +29,6 @@ type Exceeded struct {
 }
 
 // Error is in the words that Kubernetes has for quotas.
-func (e *Exceeded) Error() string {
+func (e *ExceededError) Error() string {
 	return fmt.Sprintf("exceeded quota: workspace %s, requested: %[2]s=%[3]d, used: %[2]s=%[4]d, limited: %[2]s=%[5]d", e.Workspace, e.Limit, e.Requested, e.Used, e.Max)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -55,7 +57,7 @@ func (t *Tracker) NearBytes(workspace string, size int) bool {
 }
 
 // Create asks for room for a new object of size bytes. key is its storage key,
-// /<resource>/<workspace>/<name>. It fails with an *Exceeded, with ErrNotReady, or as
+// /<resource>/<workspace>/<name>. It fails with an *ExceededError, with ErrNotReady, or as
 // ctx does. An object that is there already needs no room: its creation will fail.
 // Where the workspace has no limits, the reservation is nil, which can be ended too.
 func (t *Tracker) Create(ctx context.Context, key string, size int) (*Reservation, error) {
@@ -107,7 +109,7 @@ func (t *Tracker) reserve(workspace string, i id, plan func(*account, id) (size 
 }
 
 // exceededLocked says which limit an object of this size would pass; nil: none.
-func (t *Tracker) exceededLocked(workspace string, a *account, i id, size int) *Exceeded {
+func (t *Tracker) exceededLocked(workspace string, a *account, i id, size int) *ExceededError {
 	now := t.clock.Now()
 	objects, bytes := a.used(now)
 	probe := &Reservation{id: i, size: size}
@@ -116,9 +118,9 @@ func (t *Tracker) exceededLocked(workspace string, a *account, i id, size int) *
 	delete(a.pending, probe)
 	switch limits := t.limits; {
 	case limits.Objects > 0 && objectsThen > objects && objectsThen > limits.Objects:
-		return &Exceeded{workspace, Objects, int64(objectsThen - objects), int64(objects), int64(limits.Objects)}
+		return &ExceededError{workspace, Objects, int64(objectsThen - objects), int64(objects), int64(limits.Objects)}
 	case limits.Bytes > 0 && bytesThen > bytes && bytesThen > limits.Bytes:
-		return &Exceeded{workspace, Bytes, bytesThen - bytes, bytes, limits.Bytes}
+		return &ExceededError{workspace, Bytes, bytesThen - bytes, bytes, limits.Bytes}
 	}
 	return nil
 }
@@ -213,7 +215,13 @@ func (t *Tracker) awaitFreed(ctx context.Context, workspace string) error {
 
 // await waits until ok, which is called under the lock, or for most; 0: for ever.
 func (t *Tracker) await(ctx context.Context, most time.Duration, ok func() bool) (bool, error) {
+	var timer clock.Timer
 	var late <-chan time.Time
+	defer func() {
+		if timer != nil {
+			timer.Stop()
+		}
+	}()
 	for {
 		t.mu.Lock()
 		if ok() {
@@ -222,9 +230,8 @@ func (t *Tracker) await(ctx context.Context, most time.Duration, ok func() bool)
 		}
 		moved := t.moved
 		t.mu.Unlock()
-		if late == nil && most > 0 {
-			timer := t.clock.NewTimer(most)
-			defer timer.Stop()
+		if timer == nil && most > 0 {
+			timer = t.clock.NewTimer(most)
 			late = timer.C()
 		}
 		select {

@@ -36,7 +36,7 @@ func TestBoundIsExact(t *testing.T) {
 		wg.Go(func() {
 			key := fmt.Sprintf("/infras/one/a%d", i)
 			r, err := w.Create(t.Context(), key, 10)
-			var e *Exceeded
+			var e *ExceededError
 			if errors.As(err, &e) {
 				refused.Add(1)
 				return
@@ -156,8 +156,8 @@ func TestBytes(t *testing.T) {
 		r.Done(0)
 		return err
 	}
-	var e *Exceeded
-	if err := create(2<<10 + 1); !errors.As(err, &e) || *e != (Exceeded{"one", Bytes, 2<<10 + 1, 1 << 10, 3 << 10}) {
+	var e *ExceededError
+	if err := create(2<<10 + 1); !errors.As(err, &e) || *e != (ExceededError{"one", Bytes, 2<<10 + 1, 1 << 10, 3 << 10}) {
 		t.Errorf("%+v", err)
 	}
 	if err := errors.Join(create(2<<10), grow(2<<10), grow(-1), grow(0)); err != nil {
@@ -271,7 +271,7 @@ func TestRoomOfIngest(t *testing.T) {
 	if _, ok, _ := w.Take(t.Context(), "/infras/one/f", 1); ok {
 		t.Error("there is room for a fifth")
 	}
-	if e := (&Exceeded{Workspace: "x", Limit: Bytes}).Error(); !strings.Contains(e, "workspace x") {
+	if e := (&ExceededError{Workspace: "x", Limit: Bytes}).Error(); !strings.Contains(e, "workspace x") {
 		t.Error(e)
 	}
 }

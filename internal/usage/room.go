@@ -48,7 +48,7 @@ func (t *Tracker) Take(ctx context.Context, key string, size int) (done func(rev
 		_, there := a.sizes[i]
 		return size, !there
 	})
-	var exceeded *Exceeded
+	var exceeded *ExceededError
 	if errors.As(err, &exceeded) {
 		if exceeded.Limit == Bytes {
 			t.refusedBytes(workspace, size)

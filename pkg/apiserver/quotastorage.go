@@ -58,7 +58,7 @@ func (s *quotaStorage) Create(ctx context.Context, key string, obj, out runtime.
 			return err
 		}
 		if r, err = s.usage.Create(ctx, key, size); err != nil {
-			return s.refused(ctx, nameIn(obj), err)
+			return s.refused(nameIn(obj), err)
 		}
 	}
 	err := s.Interface.Create(ctx, key, obj, out, ttl)
@@ -95,12 +95,12 @@ func (s *quotaStorage) GuaranteedUpdate(ctx context.Context, key string, out run
 				return nil, nil, err
 			}
 			r, err = s.usage.Create(ctx, key, size)
-			return obj, ttl, s.refused(ctx, nameIn(obj), err)
+			return obj, ttl, s.refused(nameIn(obj), err)
 		}
 		more, err := grows(obj)
 		if err == nil && more > 0 {
 			r, err = s.usage.Grow(ctx, key, more)
-			err = s.refused(ctx, nameIn(obj), err)
+			err = s.refused(nameIn(obj), err)
 		}
 		return obj, ttl, err
 	}, cached)
@@ -206,8 +206,8 @@ func (s *quotaStorage) revision(obj runtime.Object) int64 {
 }
 
 // refused is what a client is told. It names nothing that isn't its own workspace's.
-func (s *quotaStorage) refused(ctx context.Context, name string, err error) error {
-	var exceeded *usage.Exceeded
+func (s *quotaStorage) refused(name string, err error) error {
+	var exceeded *usage.ExceededError
 	switch {
 	case errors.As(err, &exceeded):
 		metrics.WorkspaceRefused(exceeded.Workspace, exceeded.Limit)
