@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +16,7 @@ import (
 // newKCPInit sets up the workspace that others bind to.
 func newKCPInit() *cobra.Command {
 	var o provider.Options
-	var kubeconfig, context, authorities string
+	var kubeconfig, context, authorities, shardCert, shardKey string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Set up the provider workspace of a kcp, or tell what is in the way",
@@ -36,6 +37,13 @@ func newKCPInit() *cobra.Command {
 					return fmt.Errorf("--url-ca-file: %w", err)
 				}
 			}
+			if shardCert != "" || shardKey != "" {
+				pair, err := tls.LoadX509KeyPair(shardCert, shardKey)
+				if err != nil {
+					return fmt.Errorf("--shard-client-cert-file and --shard-client-key-file: %w", err)
+				}
+				o.ShardCertificate = &pair
+			}
 			o.Out = cmd.OutOrStdout()
 			report, err := provider.Init(cmd.Context(), o)
 			tell(o.Out, report)
@@ -51,6 +59,8 @@ func newKCPInit() *cobra.Command {
 	fs.StringSliceVar(&o.URLs, "url", nil, "Where the shards reach this server, like https://kcp.example.com/services/infra: their URL of virtual workspaces, and the --kcp-path-prefix of serve. "+
 		"Where shards differ in theirs, one for each.")
 	fs.StringVar(&authorities, "url-ca-file", "", "Authorities of the certificate at --url. Empty: those of the kubeconfig.")
+	fs.StringVar(&shardCert, "shard-client-cert-file", "", "Client certificate of a shard, as its flag of this name says: --url is tried with it. Empty: it isn't.")
+	fs.StringVar(&shardKey, "shard-client-key-file", "", "Its key.")
 	fs.StringVar(&o.Export, "export", provider.DefaultExport, "Name of the APIExport.")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "Write nothing, and tell what would be written.")
 	fs.BoolVar(&o.Force, "force-conflicts", false, "Take over fields that somebody else manages.")

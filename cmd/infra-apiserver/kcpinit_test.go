@@ -30,6 +30,7 @@ func TestKCPInitCommandLine(t *testing.T) {
 		"no kubeconfig":  {[]string{"--kubeconfig", filepath.Join(dir, "none"), url}, "kubeconfig: "},
 		"no context":     {[]string{"--kubeconfig", kubeconfig, "--context", "c", url}, `context "c" does not exist`},
 		"no authorities": {[]string{"--kubeconfig", kubeconfig, url, "--url-ca-file", filepath.Join(dir, "none")}, "--url-ca-file: "},
+		"half a pair":    {[]string{"--kubeconfig", kubeconfig, url, "--shard-client-cert-file", kubeconfig}, "--shard-client-key-file: "},
 		"no kcp":         {[]string{"--kubeconfig", kubeconfig, url}, "https://127.0.0.1:1/clusters/root:a/apis/"},
 		"context":        {[]string{"--kubeconfig", kubeconfig, "--context", "b", url}, "https://127.0.0.1:1/clusters/root:b/apis/"},
 	} {

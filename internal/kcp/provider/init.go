@@ -84,6 +84,9 @@ func (o *Options) look(ctx context.Context, w *workspace, objects []*unstructure
 	if err := o.checkStrangers(ctx, r); err != nil {
 		return err
 	}
+	if err := o.checkShardCertificate(ctx, r); err != nil {
+		return err
+	}
 	if len(r.Faults) > 0 {
 		return nil // what an apply would be refused for follows from that
 	}

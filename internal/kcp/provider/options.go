@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,9 @@ type Options struct {
 	URLs []string
 	// Authorities sign our server's certificate, in PEM. Empty: those of Config.
 	Authorities []byte
+	// ShardCertificate is what a shard shows at our server's door. Nil: the door isn't
+	// tried as a shard.
+	ShardCertificate *tls.Certificate
 	// Export is the name of the APIExport.
 	Export string
 	// DryRun: nothing is written, and what would be is told.

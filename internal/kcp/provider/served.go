@@ -46,7 +46,7 @@ func (w *workspace) checkServed() ([]Finding, error) {
 	if !ok {
 		out = append(out, Finding{
 			fmt.Sprintf("there is no %s of %s: shards could not learn where this server is", cachedResources.Resource, cachedResources.GroupVersion()),
-			fmt.Sprintf("kcp of v%s is needed, with %s on every shard", minVersion, flagGate),
+			fmt.Sprintf("kcp v%s or newer is needed, with %s on every shard", minVersion, flagGate),
 		})
 	}
 	return out, nil

@@ -25,7 +25,7 @@ const (
 // checkStrangers calls our door as nobody. It has to be there, with a certificate that
 // the shards believe, and to refuse.
 func (o *Options) checkStrangers(ctx context.Context, r *Report) error {
-	client, err := o.stranger()
+	client, err := o.caller(nil)
 	if err != nil {
 		return err
 	}
@@ -45,8 +45,9 @@ func (o *Options) checkStrangers(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// stranger is a client without any identity. It believes the authorities alone.
-func (o *Options) stranger() (*http.Client, error) {
+// caller of our door, with a certificate or without any identity. It believes the
+// authorities alone.
+func (o *Options) caller(shows *tls.Certificate) (*http.Client, error) {
 	pem := o.Authorities
 	if len(pem) == 0 {
 		files := rest.CopyConfig(o.Config)
@@ -56,6 +57,9 @@ func (o *Options) stranger() (*http.Client, error) {
 		pem = files.CAData
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if shows != nil {
+		config.Certificates = []tls.Certificate{*shows}
+	}
 	if len(pem) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {

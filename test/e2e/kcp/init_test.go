@@ -4,7 +4,6 @@ package kcp
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -80,7 +79,7 @@ func TestInit(t *testing.T) {
 	p.status("cachedresource/infraendpointslices", `{"phase": "Ready", "conditions": [{"type": "ReplicationStarted", "status": "True"},
 		{"type": "ResourceValid", "status": "True"}, {"type": "IdentityValid", "status": "True"}]}`)
 	p.again(url)
-	p.takesTheDoor()
+	p.tried(url)
 }
 
 // again: with everything in order a second run changes nothing, another URL changes what
@@ -148,29 +147,33 @@ func (p *provider) exports(url string) {
 	}
 }
 
-// takesTheDoor: where init found a door, a shard is let in.
-func (p *provider) takesTheDoor() {
+// tried: with a shard's certificate the door is opened, with another it isn't.
+func (p *provider) tried(url string) {
 	p.Helper()
-	pair, err := shardAuthority.Client("system:kcp:shard:root", "system:masters")
+	stranger, err := harness.NewAuthority("nobody")
 	if err != nil {
 		p.Fatal(err)
 	}
-	c, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	p.refused(`refuses the shard "system:kcp:shard:root": 40`, `the authority "nobody"`).with(url, p.shows(stranger, "system:kcp:shard:root")...)
+	p.refused(`refuses the shard "admin": 403 Forbidden`, "--kcp-shard-allowed-names").with(url, p.shows(shardAuthority, "admin")...)
+	p.ok(append(p.shows(shardAuthority, "system:kcp:shard:root"), "--url="+url)...)
+}
+
+// shows are the flags of a certificate that a shard has.
+func (p *provider) shows(a *harness.Authority, name string) []string {
+	p.Helper()
+	pair, err := a.Client(name, "system:masters")
 	if err != nil {
 		p.Fatal(err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(doorAuthority.PEM)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{c}}}
-	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: transport}).Get(p.door + "/services/infra/clusters/%2A/apis/socialweb.computer/v1alpha1")
-	if err != nil {
-		p.Fatal(err)
+	dir := p.TempDir()
+	files := map[string][]byte{"tls.crt": pair.Cert, "tls.key": pair.Key}
+	for file, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
+			p.Fatal(err)
+		}
 	}
-	_ = resp.Body.Close() // the code tells
-	if resp.StatusCode != http.StatusOK {
-		p.Errorf("a shard gets %s", resp.Status)
-	}
+	return []string{"--shard-client-cert-file=" + filepath.Join(dir, "tls.crt"), "--shard-client-key-file=" + filepath.Join(dir, "tls.key")}
 }
 
 func newProvider(t *testing.T) *provider {
