@@ -37,6 +37,8 @@ type Options struct {
 	// KCP says how the server stands behind kcp; nil: the defaults, which keep the door
 	// of shards shut.
 	KCP *apiserver.KCPOptions
+	// Port of the API server; 0: any.
+	Port int
 	// Controller runs the controller too.
 	Controller bool
 	// Deadlines is its clock; nil: the real one.
@@ -92,7 +94,7 @@ func Start(t testing.TB, o Options) *Dev {
 		}
 	})
 	do := dev.NewOptions()
-	do.Port, do.PDSPort = 0, 0
+	do.Port, do.PDSPort = o.Port, 0
 	do.DataDir, do.Workspaces = o.DataDir, o.Workspaces
 	if o.KCP != nil {
 		do.KCP = o.KCP

@@ -28,7 +28,9 @@ type env struct {
 	etcd  *clientv3.Client
 	ca    authority // of the shards' certificates
 	shard *shard
-	taken atomic.Int64 // accounts
+
+	accounts int64
+	taken    atomic.Int64 // of them
 }
 
 // start returns the server of all tests.
@@ -37,16 +39,32 @@ func start(t testing.TB) *env {
 	return shared.env()
 }
 
-func newEnv(t testing.TB) *env {
-	e := &env{data: t.TempDir(), ca: newAuthority(t, "kcp-client-ca")}
+// site is where a server of a test is. The zero value but for accounts: anywhere, with
+// authorities of its own.
+type site struct {
+	data     string // directory; "": one of the test
+	shardCA  string // file; "": of an authority that the test has
+	port     int    // 0: any
+	accounts int    // of the PDS
+}
+
+func newEnv(t testing.TB) *env { return newEnvAt(t, site{accounts: accounts}) }
+
+func newEnvAt(t testing.TB, at site) *env {
+	e := &env{data: at.data, ca: newAuthority(t, "kcp-client-ca"), accounts: int64(at.accounts)}
+	if e.data == "" {
+		e.data = t.TempDir()
+	}
 	o := testpds.Options{DataDir: t.TempDir()}
-	for i := range accounts {
+	for i := range at.accounts {
 		o.Accounts = append(o.Accounts, fmt.Sprintf("a%02d", i))
 	}
 	e.pds = testpds.StartReference(t, o)
 	kcp := apiserver.NewKCPOptions()
-	kcp.ShardClientCAFile = e.ca.write(t)
-	e.dev = testdev.Start(t, testdev.Options{DataDir: e.data, PDS: e.pds, Workspaces: true, KCP: kcp})
+	if kcp.ShardClientCAFile = at.shardCA; kcp.ShardClientCAFile == "" {
+		kcp.ShardClientCAFile = e.ca.write(t)
+	}
+	e.dev = testdev.Start(t, testdev.Options{DataDir: e.data, PDS: e.pds, Workspaces: true, KCP: kcp, Port: at.port})
 	e.taken.Add(1) // the first is the server's own
 	e.shard = e.connect(t, e.ca.client(t, "system:kcp:shard:root"))
 	var err error
@@ -61,8 +79,8 @@ func newEnv(t testing.TB) *env {
 func (e *env) account(t testing.TB) *testpds.Client {
 	t.Helper()
 	i := e.taken.Add(1) - 1
-	if i >= accounts {
-		t.Fatalf("all %d accounts are taken", accounts)
+	if i >= e.accounts {
+		t.Fatalf("all %d accounts are taken", e.accounts)
 	}
 	a := e.pds.Clients()[fmt.Sprintf("a%02d", i)]
 	keepSecret(a.Password)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,12 +36,8 @@ func newAuthority(t testing.TB, name string) authority {
 // write puts the authority's certificate into a file.
 func (a authority) write(t testing.TB) string {
 	t.Helper()
-	pem, _, err := a.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(file, pem, 0o600); err != nil {
+	if err := os.WriteFile(file, pemOf(a.Cert), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -69,4 +66,9 @@ func (a authority) issue(t testing.TB, begin, end time.Time, cn string, change .
 		t.Fatal(err)
 	}
 	return &tls.Certificate{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key, Leaf: p.Cert}
+}
+
+// pemOf is a certificate as PEM.
+func pemOf(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }

@@ -38,6 +38,7 @@ const (
 // Authorization, Impersonate-* and X-Remote-* away.
 type shard struct {
 	server string // https://HOST:PORT
+	host   string // the Host header; "": the server's own
 	http   *http.Client
 }
 
@@ -62,7 +63,7 @@ func (e *env) connect(t testing.TB, c *tls.Certificate) *shard {
 		ForceAttemptHTTP2: true, DisableCompression: true,
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &shard{server: e.dev.Server, http: &http.Client{Transport: transport}}
+	return &shard{server: e.dev.Server, host: kcpHost, http: &http.Client{Transport: transport}}
 }
 
 // request is what a consumer asks for in a workspace, or anything else that a client
@@ -140,7 +141,9 @@ func (s *shard) open(ctx context.Context, t testing.TB, r request) (*http.Respon
 	for k, v := range r.header {
 		req.Header[k] = v
 	}
-	req.Host = kcpHost
+	if s.host != "" {
+		req.Host = s.host
+	}
 	req.Header.Set("Accept", or(r.accept, "application/json"))
 	req.Header.Set("User-Agent", "kubectl/v1.37.2 (linux/amd64) kubernetes/abcdef0")
 	if req.Header.Get("Accept-Encoding") == "" {
@@ -174,7 +177,7 @@ func (p proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	out := r.Clone(r.Context())
-	out.Host = kcpHost
+	out.Host = p.host
 	out.URL.Scheme, out.URL.Host = server.Scheme, server.Host
 	out.URL.Path = prefix + "/clusters/" + p.workspace + r.URL.Path
 	out.URL.RawPath = ""

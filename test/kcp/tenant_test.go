@@ -58,7 +58,14 @@ func (e *env) tenant(t testing.TB, name string) *tenant {
 	t.Helper()
 	w := e.workspace(t, name)
 	w.account = e.account(t)
-	e.credential(t, name, repoName, w.account)
+	e.mount(t, w)
+	return w
+}
+
+// mount makes the tenant's account the default repository of its workspace.
+func (e *env) mount(t testing.TB, w *tenant) {
+	t.Helper()
+	e.credential(t, w.name, repoName, w.account)
 	if _, err := w.client.AtprotoRepos().Create(t.Context(), &v1alpha1.AtprotoRepo{
 		ObjectMeta: metav1.ObjectMeta{Name: repoName},
 		Spec: v1alpha1.AtprotoRepoSpec{
@@ -66,10 +73,9 @@ func (e *env) tenant(t testing.TB, name string) *tenant {
 			CredentialsRef: &v1alpha1.CredentialsReference{Name: repoName},
 		},
 	}, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("workspace %s: %v", name, err)
+		t.Fatalf("workspace %s: %v", w.name, err)
 	}
 	w.awaitRepo(t, v1alpha1.ConditionReady, metav1.ConditionTrue)
-	return w
 }
 
 // credential stores an account's password for a workspace.

@@ -1,0 +1,164 @@
+package kcp
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	kcpartifacts "socialweb.computer/infra-apiserver/artifacts/kcp"
+	"socialweb.computer/infra-apiserver/internal/kcp/provider"
+)
+
+// What TestKCP needs to know of a real kcp.
+const (
+	// kcpKubeconfig is a file: an administrator's of a workspace, below which the test
+	// makes a provider and a consumer.
+	kcpKubeconfig = "KCP_KUBECONFIG"
+	// kcpURL is where the shards reach the server of the test, below their
+	// --shard-virtual-workspace-url, like https://127.0.0.1:7443/services/infra. The
+	// server listens at its port, on loopback.
+	kcpURL = "KCP_URL"
+	// kcpShardCA is the file with the authorities of the shards'
+	// --shard-client-cert-file.
+	kcpShardCA = "KCP_SHARD_CLIENT_CA_FILE"
+	// kcpDataDir is a data directory of dev. What signs the server's certificate is in
+	// it, as pki/ca.crt: the shards' --shard-virtual-workspace-ca-file.
+	kcpDataDir = "KCP_DATA_DIR"
+)
+
+// TestKCP is the suite through a real kcp: its provider workspace is set up, a workspace
+// binds the export, and a user of it does what one does through the recorded shard.
+func TestKCP(t *testing.T) {
+	file := os.Getenv(kcpKubeconfig)
+	if file == "" {
+		t.Skipf("%s names no kcp: one can't be had as a module. Its shards' requests are recorded, and TestManyWorkspaces and TestThroughAFront send them", kcpKubeconfig)
+	}
+	for _, v := range []string{kcpURL, kcpShardCA, kcpDataDir} {
+		if os.Getenv(v) == "" {
+			t.Fatalf("%s is empty: see its comment", v)
+		}
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(os.Getenv(kcpURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEnvAt(t, site{data: os.Getenv(kcpDataDir), shardCA: os.Getenv(kcpShardCA), port: port, accounts: 2})
+
+	suffix := utilrand.String(5)
+	ofProvider, _ := newWorkspace(t, config, "infra-provider-"+suffix)
+	authorities, err := os.ReadFile(filepath.Join(e.data, "pki", "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	setUp := func() string {
+		var out bytes.Buffer
+		report, err := provider.Init(t.Context(), provider.Options{
+			Config: ofProvider, URLs: []string{u.String()}, Authorities: authorities, Export: provider.DefaultExport, Timeout: provider.DefaultTimeout, Out: &out,
+		})
+		if err != nil || len(report.Faults) > 0 {
+			t.Fatalf("kcp init: %v, %+v\n%s", err, report, out.String())
+		}
+		return out.String()
+	}
+	setUp()
+	if again := setUp(); strings.Contains(again, "created") || strings.Contains(again, "configured") {
+		t.Errorf("kcp init once more:\n%s", again)
+	}
+
+	ofConsumer, cluster := newWorkspace(t, config, "infra-consumer-"+suffix)
+	bind(t, ofConsumer, ofProvider)
+	w := consumer(t, ofConsumer, cluster, e.account(t))
+	e.mount(t, w)
+	lifecycle(t, w)
+}
+
+// newWorkspace makes a workspace below that of a client configuration, and returns its
+// own and the name of its logical cluster. It goes with the test.
+func newWorkspace(t *testing.T, parent *rest.Config, name string) (c *rest.Config, cluster string) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspaces := client.Resource(schema.GroupVersionResource{Group: "tenancy.kcp.io", Version: "v1alpha1", Resource: "workspaces"})
+	if _, err := workspaces.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"type": map[string]any{"name": "universal", "path": "root"}},
+	}}, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("workspace %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		if err := workspaces.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && t.Context().Err() == nil {
+			t.Errorf("workspace %s: %v", name, err)
+		}
+	})
+	c = rest.CopyConfig(parent)
+	waitFor(t, "workspace "+name, func() error {
+		o, err := workspaces.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+		c.Host, _, _ = unstructured.NestedString(o.Object, "spec", "URL")
+		cluster, _, _ = unstructured.NestedString(o.Object, "spec", "cluster")
+		if phase != "Ready" || c.Host == "" || cluster == "" {
+			return fmt.Errorf("phase %q, URL %q, cluster %q", phase, c.Host, cluster)
+		}
+		return nil
+	})
+	return c, cluster
+}
+
+// bind makes a workspace bind the export of another, by the example of artifacts/kcp,
+// and waits until kcp has done it.
+func bind(t *testing.T, c, exporter *rest.Config) {
+	t.Helper()
+	objects, err := kcpartifacts.Objects("examples/apibinding.yaml")
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("%d bindings, %v", len(objects), err)
+	}
+	binding := objects[0]
+	_, path, _ := strings.Cut(exporter.Host, "/clusters/")
+	if err := unstructured.SetNestedField(binding.Object, path, "spec", "reference", "export", "path"); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bindings := client.Resource(schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha2", Resource: "apibindings"})
+	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("binding: %v", err)
+	}
+	waitFor(t, "the binding", func() error {
+		o, err := bindings.Get(t.Context(), binding.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); phase != "Bound" {
+			return fmt.Errorf("status %v", o.Object["status"])
+		}
+		return nil
+	})
+}
