@@ -41,7 +41,7 @@ func (r rule) EvaluateConditions(context.Context, authorizer.ConditionsAwareDeci
 }
 
 // decided asks both ways, which must agree.
-func decided(t *testing.T, ctx context.Context, a doorAuthorizer, attrs authorizer.Attributes) (authorizer.Decision, string, error) { //nolint:revive // t comes first in all helpers
+func decided(t *testing.T, ctx context.Context, a doorAuthorizer, attrs authorizer.Attributes) (authorizer.Decision, string, error) {
 	t.Helper()
 	got, reason, err := a.Authorize(ctx, attrs)
 	d := a.ConditionsAwareAuthorize(ctx, attrs)
