@@ -153,6 +153,9 @@ func (m *mount) different(ctx context.Context, stores []*Store, shown map[atprot
 	unbound := map[string][]atproto.Key{}
 	for key, rec := range held {
 		v, ok := shown[key]
+		if !ok && claimed[key] && !detached[key] {
+			free-- // it had an object, and gets it again
+		}
 		switch {
 		case ok && v.cid == rec.CID, !ok && detached[key]:
 		case ok, all, claimed[key]:
@@ -164,7 +167,7 @@ func (m *mount) different(ctx context.Context, stores []*Store, shown map[atprot
 	}
 	for nsid, b := range comparison.beyond {
 		slices.SortFunc(unbound[nsid], byRKey)
-		keys, err := m.fill(ctx, nsid, comparison.collected[nsid], b, unbound[nsid], free)
+		keys, err := m.fill(ctx, nsid, comparison.collected[nsid], b, unbound[nsid], max(0, free))
 		if err != nil {
 			return nil, err
 		}
