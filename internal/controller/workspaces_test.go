@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,17 +120,17 @@ func (s tenants) versions(ws string) string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	out := ""
-	for _, o := range infras.Items {
-		out += o.Name + "@" + o.ResourceVersion + " "
+	var out []string
+	for i := range infras.Items {
+		out = append(out, infras.Items[i].Name+"@"+infras.Items[i].ResourceVersion)
 	}
-	for _, o := range jobs.Items {
-		out += o.Name + "@" + o.ResourceVersion + " "
+	for i := range jobs.Items {
+		out = append(out, jobs.Items[i].Name+"@"+jobs.Items[i].ResourceVersion)
 	}
-	for _, o := range contracts.Items {
-		out += o.Name + "@" + o.ResourceVersion + " "
+	for i := range contracts.Items {
+		out = append(out, contracts.Items[i].Name+"@"+contracts.Items[i].ResourceVersion)
 	}
-	return out
+	return strings.Join(out, " ")
 }
 
 // control runs a controller until the test ends or end is called.
@@ -186,7 +187,7 @@ func TestWorkspaceGoes(t *testing.T) {
 	end()
 	kcp.Invalidate("APIExportNotFound")
 	end = s.control(client, s.clock)
-	defer func() { end() }()
+	defer end()
 	s.clock.Step(100_000 * time.Second)
 	s.eventually("its deadline", func(ctx context.Context) (bool, error) {
 		cc, err := s.in("goes").ComputeContracts().Get(ctx, "einfra-job-front", metav1.GetOptions{})

@@ -28,18 +28,27 @@ var Resources = []string{infras, ephemerals, collections, ephemeralCs, contracts
 // objects of a workspace by resource.
 type objects map[string][]item
 
-// read all objects of a workspace. A server that doesn't serve ComputeContracts has none.
+// read all objects of a workspace, as they are now: the AtprotoRepos tell which version
+// that is, for etcd alone has them. A server that doesn't serve ComputeContracts has none.
 func (s *Server) read(ctx context.Context, workspace string) (objects, error) {
 	out := objects{}
+	all, now, err := s.list(ctx, workspace, repos, "")
+	if err != nil {
+		return nil, err
+	}
+	out[repos] = all
 	for _, r := range Resources {
-		items, err := s.list(ctx, workspace, r)
+		if r == repos {
+			continue
+		}
+		all, _, err := s.list(ctx, workspace, r, now)
 		if apierrors.IsNotFound(err) && r == contracts {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		out[r] = items
+		out[r] = all
 	}
 	return out, nil
 }

@@ -46,8 +46,8 @@ func (r *run) loop(ctx context.Context) error {
 				return nil
 			}
 			left = names(has)
-			if err = r.cameBack(has); err != nil {
-				return err
+			if back := r.cameBack(has); back != nil {
+				return back
 			}
 			err = r.step(limit, has)
 			r.wait(has)

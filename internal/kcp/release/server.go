@@ -73,25 +73,31 @@ func (s *Server) in(workspace string) (rest.Interface, error) {
 	return c.RESTClient(), nil
 }
 
-// list what a workspace has of a resource. It comes from the server's cache: a PDS that
-// is away doesn't matter.
-func (s *Server) list(ctx context.Context, workspace, resource string) ([]item, error) {
+// list what a workspace has of a resource, at a version of etcd at least, and returns the
+// version that it was at. With a version the server answers from its cache, and a PDS that
+// is away doesn't matter; "": as it is now, for a resource that no PDS has.
+func (s *Server) list(ctx context.Context, workspace, resource, version string) (items []item, at string, err error) {
 	c, err := s.in(workspace)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	body, err := c.Get().Resource(resource).Param("resourceVersion", "0").DoRaw(ctx)
+	get := c.Get().Resource(resource)
+	if version != "" {
+		get = get.Param("resourceVersion", version).Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
+	}
+	body, err := get.DoRaw(ctx)
 	if err != nil {
-		return nil, hint(fmt.Errorf("listing %s of workspace %s: %w", resource, workspace, err))
+		return nil, "", hint(fmt.Errorf("listing %s of workspace %s: %w", resource, workspace, err))
 	}
 	var all struct {
-		Kind  string `json:"kind"`
-		Items []item `json:"items"`
+		Kind     string          `json:"kind"`
+		Metadata metav1.ListMeta `json:"metadata"`
+		Items    []item          `json:"items"`
 	}
 	if err := json.Unmarshal(body, &all); err != nil || !strings.HasSuffix(all.Kind, "List") {
-		return nil, fmt.Errorf("listing %s of workspace %s: the answer is no list", resource, workspace)
+		return nil, "", fmt.Errorf("listing %s of workspace %s: the answer is no list", resource, workspace)
 	}
-	return all.Items, nil
+	return all.Items, all.Metadata.ResourceVersion, nil
 }
 
 // patch an object, provided that it is as it was read; it is what came of it then.
