@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,17 +67,26 @@ func (a authority) client(t *testing.T, e *env, name string) *env {
 }
 
 // TestShardOfKCP: over a shard's certificate the workspaces of kcp are served, and
-// nothing else is; without it none of kcp's paths is.
+// nothing else is; without it none of kcp's paths is. There, the records of an account
+// run if the server names it for the workspace.
 func TestShardOfKCP(t *testing.T) {
 	devOnly(t, "shards have certificates, and the aggregator passes none on")
 	ca := newAuthority(t, "kcp")
 	kcp := apiserver.NewKCPOptions()
 	kcp.ShardClientCAFile = ca.file
+	const named = "did:plc:ewvi7nxzyoun6zhxrhs64oiz"
+	kcp.ExecuteDIDs = []string{"w1/" + named}
 	admin := connect(t, devServer(t, testdev.Options{KCP: kcp}))
 	shard := ca.client(t, admin, "system:kcp:shard:root")
 	const prefix = "/services/infra"
 	if a := shard.do(t, "POST", prefix+"/clusters/w1"+base+"/infras", `{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","metadata":{"name":"a"},"spec":{"contracts":[{"name":"web"}]}}`); a.code != 201 {
 		t.Errorf("create: %d %s", a.code, a.body)
+	}
+	for ws, code := range map[string]int{"w1": 201, "w2": 403} {
+		a := shard.do(t, "POST", prefix+"/clusters/"+ws+base+"/atprotorepos", `{"apiVersion":"socialweb.computer/v1alpha1","kind":"AtprotoRepo","metadata":{"name":"theirs"},"spec":{"did":"`+named+`","pds":"`+admin.Repo.Host()+`","access":"Read","execution":"Follow"}}`)
+		if text := string(a.body); a.code != code || code == 201 && !strings.Contains(text, `"executeGranted":true`) || code == 403 && !(strings.Contains(text, named) && strings.Contains(text, "--kcp-execute-dids") && strings.Contains(text, "ObserveOnly")) {
+			t.Errorf("to execute in %s: %d %s", ws, a.code, text)
+		}
 	}
 	type row struct {
 		who          *env
