@@ -121,7 +121,7 @@ func (o *Options) write(ctx context.Context, w *workspace, objects []*unstructur
 			return err
 		}
 		if f != nil {
-			return errors.New(f.Fault)
+			return fmt.Errorf("%s; %s", f.Fault, f.Remedy)
 		}
 	}
 	return nil

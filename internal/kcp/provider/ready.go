@@ -11,6 +11,9 @@ import (
 	conditionsv1alpha1 "github.com/kcp-dev/sdk/apis/third_party/conditions/apis/conditions/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -45,19 +48,24 @@ func await(ctx context.Context, timeout time.Duration, ask check) (*Finding, err
 	}
 }
 
-// established: objects of a definition can be written.
+// established: objects of a definition can be written. Its condition says so a moment
+// before, so the objects are asked for.
 func (w *workspace) established(name string) check {
 	return func(ctx context.Context) (*Finding, error) {
 		var crd apiextensionsv1.CustomResourceDefinition
-		if _, err := w.get(ctx, crds, name, &crd); err != nil {
-			return nil, err
+		if exists, err := w.get(ctx, crds, name, &crd); err != nil || !exists {
+			return &Finding{"the CustomResourceDefinition " + name + " is gone", "somebody deleted it meanwhile: run it again"}, err
 		}
-		for _, c := range crd.Status.Conditions {
-			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
-				return nil, nil
-			}
+		gvr := schema.GroupVersionResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+		for _, v := range crd.Spec.Versions {
+			gvr.Version = v.Name
 		}
-		return &Finding{fmt.Sprintf("the CustomResourceDefinition %s isn't established", name), "see its conditions with kubectl describe"}, nil
+		if _, err := w.dynamic.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
+			return &Finding{"the CustomResourceDefinition " + name + " isn't established", "see its conditions with kubectl describe"}, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return nil, nil
 	}
 }
 

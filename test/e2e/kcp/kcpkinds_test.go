@@ -3,11 +3,14 @@
 package kcp
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"socialweb.computer/infra-apiserver/internal/testkubectl"
+	"socialweb.computer/infra-apiserver/test/e2e/harness"
 )
 
 // permissive is a definition of one of kcp's kinds.
@@ -52,6 +55,7 @@ const lists = `
 func define(t *testing.T, k *testkubectl.Kubectl, kinds ...string) {
 	t.Helper()
 	var text strings.Builder
+	versions := map[string][]string{}
 	wait := []string{"wait", "--for=condition=Established", "--timeout=3m"}
 	for _, k := range kinds {
 		name, kind, _ := strings.Cut(k, "=")
@@ -63,7 +67,19 @@ func define(t *testing.T, k *testkubectl.Kubectl, kinds ...string) {
 		}
 		fmt.Fprintf(&text, permissive, plural, group, kind, version, properties)
 		wait = append(wait, "crd/"+name)
+		versions["/apis/"+group+"/"+version] = append(versions["/apis/"+group+"/"+version], `"`+plural+`"`)
 	}
 	k.RunIn(t, text.String(), "apply", "-f", "-")
 	k.Run(t, wait...)
+	for path, plurals := range versions { // discovery comes a moment later
+		harness.Eventually(t, func(ctx context.Context) error {
+			out, err := plane.Admin().Core.Discovery().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+			for _, plural := range plurals {
+				if err == nil && !strings.Contains(string(out), plural) {
+					err = errors.New(plural + " isn't served")
+				}
+			}
+			return err
+		})
+	}
 }

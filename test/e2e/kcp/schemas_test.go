@@ -5,7 +5,6 @@ package kcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -38,11 +37,12 @@ func TestSchemas(t *testing.T) {
 	}
 	k.RunIn(t, strings.Join(text, "\n---\n"), "create", "-f", "-")
 	k.Run(t, names...)
-	harness.Eventually(t, func(context.Context) error { // kube-apiserver puts an APIService of its own there
-		if out := k.Run(t, "get", "--raw", "/apis/"+v1alpha1.SchemeGroupVersion.String()); !strings.Contains(out, `"infras/status"`) {
-			return errors.New(out)
+	harness.Eventually(t, func(ctx context.Context) error { // kube-apiserver puts an APIService of its own there
+		out, err := plane.Admin().Core.Discovery().RESTClient().Get().AbsPath("/apis/" + v1alpha1.SchemeGroupVersion.String()).DoRaw(ctx)
+		if n := strings.Count(string(out), `/status"`); err == nil && n != len(text) {
+			err = fmt.Errorf("%d kinds are served", n)
 		}
-		return nil
+		return err
 	})
 	kinds := map[string]bool{}
 	for name, example := range examples(t) {
@@ -68,9 +68,12 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: %s", field, out)
 		}
 	}
-	if out := k.Run(t, "explain", "infra.spec.contracts.policy"); !strings.Contains(out, "policy is the name of the policy that chooses among the bids") {
-		t.Error(out)
-	}
+	harness.Eventually(t, func(context.Context) error { // the merged OpenAPI comes later
+		if r := k.Do(t, "", "explain", "infra.spec.contracts.policy"); !strings.Contains(r.Out, "policy is the name of the policy that chooses among the bids") {
+			return fmt.Errorf("it explains %s%s", r.Out, r.Err)
+		}
+		return nil
+	})
 }
 
 // definitions that kcp would make.
