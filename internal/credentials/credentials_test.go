@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,8 +10,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 const secretWord = "hunter2-hunter2"
@@ -65,6 +70,25 @@ func TestProviders(t *testing.T) {
 	}
 	if _, err := (None{}).Get(t.Context(), "w1", "alice"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("None: %v", err)
+	}
+}
+
+// What the API of the host cluster refuses is not an answer to a client of ours.
+func TestSecretsUnavailable(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "w1.alice", errors.New("RBAC"))
+	})
+	_, err := NewSecrets(client.CoreV1().Secrets("ns")).Get(t.Context(), "w1", "alice")
+	var status apierrors.APIStatus
+	if !errors.Is(err, ErrUnavailable) || errors.As(err, &status) || !strings.Contains(err.Error(), "RBAC") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, ctx.Err() })
+	if _, err := NewSecrets(client.CoreV1().Secrets("ns")).Get(ctx, "w1", "alice"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has gone: %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"socialweb.computer/infra-apiserver/internal/kcp/export"
+	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/internal/testkcp"
 )
 
@@ -141,6 +142,9 @@ func TestWorkspacesErrors(t *testing.T) {
 		if err == nil || (c.want != nil && !errors.Is(err, c.want)) || errors.Is(err, ErrNotFound) != errors.Is(c.want, ErrNotFound) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
+		}
+		if api := repostore.ToAPIError(err, schema.GroupResource{Resource: "infras"}, "web"); !errors.Is(c.want, ErrNotFound) && !apierrors.IsServiceUnavailable(api) {
+			t.Errorf("%s: a client of ours is told %v", c.name, api)
 		}
 		var status apierrors.APIStatus
 		if errors.As(err, &status) {
