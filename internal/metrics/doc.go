@@ -9,5 +9,6 @@
 //
 // No label holds what a client or a PDS can choose freely. Objects have no series.
 // AtprotoRepos have, under their workspace and name, since who may make one is an
-// administrator; MaxRepositories bounds them all the same. PDS hosts have none.
+// administrator; MaxRepositories bounds them all the same. Workspaces have, and
+// MaxWorkspaces bounds them. PDS hosts have none.
 package metrics

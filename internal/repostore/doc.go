@@ -19,6 +19,7 @@
 //   - ingest.go, appear.go, told.go, proof.go, settle.go: bringing a view up to its
 //     record
 //   - collection.go, room.go, members.go: records that appear by a collection
+//   - workspaceroom.go: what bounds how many records appear in a workspace
 //   - viewalone.go: objects of a repository that is only read
 //   - mount.go, barrier.go, resync.go: a repository and how far it is ingested
 //   - read.go: the read path

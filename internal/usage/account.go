@@ -10,10 +10,12 @@ type account struct {
 	// follows the workspace in its key.
 	sizes map[id]int
 	bytes int64
-	// pending are the writes of this process that the tracker may not have seen.
+	// pending are the writes of this process that the tracker may not have seen; nil:
+	// there are none, as in most workspaces.
 	pending map[*Reservation]bool
 	// freed is the revision of this process's last deletion, at each place: a creation
-	// that comes after it must not be refused because the tracker is behind it.
+	// that comes after it must not be refused because the tracker is behind it. Nil:
+	// there was none.
 	freed map[*place]int64
 	// refused is the smallest object, in bytes, that an ingest had no room for; 0:
 	// none. Less than that is no room for an ingest.
@@ -28,7 +30,7 @@ type id struct {
 }
 
 func newAccount() *account {
-	return &account{sizes: map[id]int{}, pending: map[*Reservation]bool{}, freed: map[*place]int64{}}
+	return &account{sizes: map[id]int{}}
 }
 
 // set makes the object's size what it is; negative: it is gone.
@@ -42,6 +44,20 @@ func (a *account) set(i id, size int) {
 	a.sizes[i] = size
 }
 
+func (a *account) hold(r *Reservation) {
+	if a.pending == nil {
+		a.pending = map[*Reservation]bool{}
+	}
+	a.pending[r] = true
+}
+
+// drop ends what hold began.
+func (a *account) drop(r *Reservation) {
+	if delete(a.pending, r); len(a.pending) == 0 {
+		a.pending = nil
+	}
+}
+
 // idle tells that nothing is known of the workspace that matters.
 func (a *account) idle() bool { return len(a.sizes) == 0 && len(a.pending) == 0 }
 
@@ -52,7 +68,7 @@ func (a *account) used(now time.Time) (objects int, bytes int64) {
 	var coming map[id]int
 	for r := range a.pending {
 		if !r.until.IsZero() && now.After(r.until) {
-			delete(a.pending, r)
+			a.drop(r)
 			continue
 		}
 		if coming == nil {

@@ -104,7 +104,7 @@ func (t *Tracker) reserve(workspace string, i id, plan func(*account, id) (size 
 		}
 	}
 	r := &Reservation{tracker: t, workspace: workspace, id: i, size: size}
-	a.pending[r] = true
+	a.hold(r)
 	return r, nil
 }
 
@@ -113,9 +113,9 @@ func (t *Tracker) exceededLocked(workspace string, a *account, i id, size int) *
 	now := t.clock.Now()
 	objects, bytes := a.used(now)
 	probe := &Reservation{id: i, size: size}
-	a.pending[probe] = true
+	a.hold(probe)
 	objectsThen, bytesThen := a.used(now)
-	delete(a.pending, probe)
+	a.drop(probe)
 	switch limits := t.limits; {
 	case limits.Objects > 0 && objectsThen > objects && objectsThen > limits.Objects:
 		return &ExceededError{workspace, Objects, int64(objectsThen - objects), int64(objects), int64(limits.Objects)}
@@ -154,7 +154,7 @@ func (r *Reservation) Unknown() {
 
 func (t *Tracker) releaseLocked(r *Reservation) {
 	if a := t.accounts[r.workspace]; a != nil {
-		delete(a.pending, r)
+		a.drop(r)
 		t.dropIdleLocked(r.workspace)
 	}
 }
@@ -168,6 +168,9 @@ func (t *Tracker) Freed(key string, revision int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if a := t.accounts[workspace]; a != nil && revision > i.place.revision {
+		if a.freed == nil {
+			a.freed = map[*place]int64{}
+		}
 		a.freed[i.place] = max(a.freed[i.place], revision)
 	}
 }

@@ -123,6 +123,13 @@ func TestWhatGrows(t *testing.T) {
 		}
 		now := old.DeepCopy()
 		c.change(now)
+		contracts := *s
+		contracts.resource = socialweb.Resource("computecontracts")
+		if grows, err := contracts.growth(ofRequest(t, "one", "alice", c.verb, c.subresource), old); err != nil {
+			t.Fatal(err)
+		} else if more, err := grows(now); more != 0 || err != nil {
+			t.Errorf("%s, of a ComputeContract: %d more, %v", name, more, err)
+		}
 		if more, err := grows(now); err != nil || (more > 0) != c.grows {
 			t.Errorf("%s: %d more, %v", name, more, err)
 		}

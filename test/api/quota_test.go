@@ -148,6 +148,12 @@ func TestQuotaOfObjects(t *testing.T) {
 	full.setPhase(t, name, v1alpha1.PhaseDeployed)
 	full.must(t, request{method: http.MethodPatch, path: infras + "/" + name + "?fieldManager=y&force=true", kind: applyPatch, body: manifest(name, "applied")})
 
+	// Another replica, or the next start, counts what is there.
+	twin := &server{prefix: full.prefix, plc: full.plc, creds: full.creds, configure: full.configure}
+	twin.start(t)
+	refusedBy(t, "at another replica", twin.throughKCP(t, "full").do(t, request{method: http.MethodPost, path: infras, body: manifest("twin", "x")}), "objects", "full")
+	twin.stop()
+
 	wide.create(t, newInfra("a", "in another"))
 	full.must(t, request{method: http.MethodDelete, path: infras + "/" + name})
 	full.create(t, newInfra("instead", "at once"))
