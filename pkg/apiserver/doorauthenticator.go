@@ -30,7 +30,7 @@ func (a doorAuthenticator) AuthenticateRequest(r *http.Request) (*authenticator.
 		}
 	}
 	resp, ok, err := a.Request.AuthenticateRequest(r)
-	switch v, _ := ctx.Value(visitKey{}).(*visit); {
+	switch v, _ := ctx.Value(noMasters{}).(*visit); {
 	case ok && err == nil && v != nil && slices.Contains(resp.User.GetGroups(), user.SystemPrivilegedGroup):
 		v.refuse(ctx, metrics.DoorName, "because", "the authority of shards makes no masters; is it a shard, its name is to match "+flagShardNames)
 		return nil, false, nil
@@ -41,10 +41,10 @@ func (a doorAuthenticator) AuthenticateRequest(r *http.Request) (*authenticator.
 	return resp, ok, err
 }
 
-type visitKey struct{}
+type noMasters struct{}
 
-// withVisit is the context of a request over a certificate that an authority of shards
-// stands behind, and that isn't a shard's.
-func withVisit(ctx context.Context, v *visit) context.Context {
-	return context.WithValue(ctx, visitKey{}, v)
+// withoutMasters is the context of a request over a certificate of system:masters that an
+// authority of shards stands behind, and that isn't a shard's.
+func withoutMasters(ctx context.Context, v *visit) context.Context {
+	return context.WithValue(ctx, noMasters{}, v)
 }

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"socialweb.computer/infra-apiserver/internal/metrics"
 	"socialweb.computer/infra-apiserver/internal/repostore"
@@ -36,6 +37,8 @@ type caller struct {
 	known bool   // an authority of shards stands behind it
 	shard bool   // it is a shard's, and its name is let in
 	fault error  // why no authority of shards stands behind it
+	// masters: it says that whoever has it is of system:masters.
+	masters bool
 }
 
 // cut takes the prefix of a door off an escaped path. atPrefix: it is kcp's own.
@@ -56,7 +59,7 @@ func (d *kcpDoor) identify(r *http.Request) caller {
 		return caller{}
 	}
 	leaf := r.TLS.PeerCertificates[0]
-	c := caller{cn: leaf.Subject.CommonName, cert: true}
+	c := caller{cn: leaf.Subject.CommonName, cert: true, masters: slices.Contains(leaf.Subject.Organization, user.SystemPrivilegedGroup)}
 	if d == nil {
 		return c
 	}

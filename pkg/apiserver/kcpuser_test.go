@@ -1,15 +1,11 @@
 package apiserver
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
-	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"socialweb.computer/infra-apiserver/internal/metrics"
@@ -88,44 +84,4 @@ func TestHeadersOfOthers(t *testing.T) {
 			}
 		}), Codecs, believing(ca)}, r, "")
 	}
-}
-
-// Whom the inner authenticator doesn't know is refused at the door, and noted there
-// once, with the reason.
-func TestStrangersAtTheDoor(t *testing.T) {
-	alice := &authenticator.Response{User: &user.DefaultInfo{Name: "alice"}}
-	for name, c := range map[string]struct {
-		resp *authenticator.Response
-		err  error
-	}{
-		"known": {alice, nil}, "unknown": {nil, nil}, "refused": {nil, errors.New("no such authority")},
-	} {
-		inner := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) { return c.resp, c.resp != nil, c.err })
-		e := &entry{workspace: "w1", visit: &visit{remote: "r", path: "/clusters/w1/apis"}}
-		ctx, log := logged(t.Context())
-		r := httptest.NewRequestWithContext(withEntry(ctx, e), http.MethodGet, "/apis", nil)
-		resp, ok, err := doorAuthenticator{inner}.AuthenticateRequest(r)
-		if resp != c.resp || ok != (c.resp != nil) || err != nil {
-			t.Errorf("%s: %v, %t, %v", name, resp, ok, err)
-		}
-		var want []string
-		if c.resp == nil {
-			want = []string{"Refused at a door", `reason="unauthenticated"`, `path="/clusters/w1/apis"`}
-		}
-		if c.err != nil {
-			want = append(want, "no such authority")
-		}
-		if missing := lacks(log.String(), want); len(missing) > 0 || len(want) == 0 && log.Len() > 0 {
-			t.Errorf("%s: the log lacks %q: %s", name, missing, log)
-		}
-		// By the other door it is the inner one's alone.
-		r = httptest.NewRequestWithContext(ctx, http.MethodGet, "/apis", nil)
-		if _, ok, err := (doorAuthenticator{inner}).AuthenticateRequest(r); ok != (c.resp != nil) || !errors.Is(err, c.err) {
-			t.Errorf("%s, by the other door: %t, %v", name, ok, err)
-		}
-	}
-}
-
-func lacks(text string, parts []string) []string {
-	return slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return strings.Contains(text, p) })
 }

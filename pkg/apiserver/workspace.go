@@ -36,8 +36,8 @@ func (d doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := r.Context()
-	if c.known && !c.shard {
-		ctx = withVisit(ctx, v)
+	if c.known && c.masters && !c.shard {
+		ctx = withoutMasters(ctx, v)
 	}
 	if e == nil {
 		d.next.ServeHTTP(w, r.WithContext(repostore.WithWorkspace(ctx, repostore.DefaultWorkspace)))
