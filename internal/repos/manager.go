@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/util/workqueue"
@@ -216,20 +217,32 @@ func (m *Manager) look(ctx context.Context) {
 
 // outrun are the AtprotoRepos whose status would change if it were written now.
 func (m *Manager) outrun() []key {
+	type pair struct {
+		key  key
+		repo *repo
+	}
 	m.mu.Lock()
-	repos := make(map[key]*repo, len(m.repos))
+	repos := make([]pair, 0, len(m.repos))
 	for k, r := range m.repos {
-		repos[k] = r
+		repos = append(repos, pair{k, r})
 	}
 	m.mu.Unlock()
 	var out []key
-	for k, r := range repos {
-		obj := m.mirror.get(k)
+	for _, p := range repos {
+		obj := m.mirror.get(p.key)
 		if obj == nil {
 			continue
 		}
-		if st := m.observe(k, r, obj); m.worthWriting(r, &obj.Status, st) {
-			out = append(out, k)
+		state, _ := m.Hub.RepoState(p.key.workspace, p.key.name)
+		seen, known := p.repo.sight(obj, state)
+		if known {
+			continue
+		}
+		switch st := m.observe(p.key, p.repo, obj); {
+		case m.worthWriting(p.repo, &obj.Status, st):
+			out = append(out, p.key)
+		case apiequality.Semantic.DeepEqual(&obj.Status, st):
+			p.repo.keepSight(seen)
 		}
 	}
 	return out
@@ -256,6 +269,13 @@ func (m *Manager) mounted(k key) {
 	defer m.mu.Unlock()
 	delete(m.loading, k)
 	m.finishLoadingLocked()
+}
+
+// allMounted tells whether the first listing was mounted.
+func (m *Manager) allMounted() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loaded
 }
 
 func (m *Manager) finishLoadingLocked() {

@@ -38,9 +38,13 @@ func (m *Manager) reconcile(ctx context.Context, k key) (again time.Duration, er
 		return 0, nil
 	}
 	r := m.repoFor(k)
+	defer r.reconciled()
 	merr := m.mountKnown(k, r, obj)
 	m.expect(k, r, obj, merr)
-	m.mounted(k)
+	if m.mounted(k); !m.allMounted() {
+		m.queue.Add(k) // what asks the network waits until all that exist were mounted
+		return 0, nil
+	}
 	if obj.DeletionTimestamp != nil {
 		return m.terminate(ctx, k, r, obj)
 	}

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
@@ -36,6 +38,11 @@ type repo struct {
 	swapErr error
 	// wrote is when the status was written last.
 	wrote time.Time
+	// turns counts the times that it was reconciled: what else is here stays as it is
+	// between two.
+	turns int
+	// shown is what the status shows in every word; nil: it isn't known to.
+	shown *sight
 }
 
 // verdict on a question that may be open.
@@ -57,6 +64,38 @@ func (r *repo) granted(spec *v1alpha1.AtprotoRepoSpec) repostore.Access {
 	default:
 		return repostore.AccessRead
 	}
+}
+
+// sight is what a status is made of. It is compared each second, for every repository.
+type sight struct {
+	obj   *v1alpha1.AtprotoRepo // as the mirror has it, which never changes one
+	turns int
+	state repostore.RepoState
+}
+
+// sight is what the status would be made of now; known: it shows that already.
+func (r *repo) sight(obj *v1alpha1.AtprotoRepo, state repostore.RepoState) (s *sight, known bool) {
+	state.Conflicts = nil // it isn't shown
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s = &sight{obj, r.turns, state}
+	// What is behind or fails is told by how long, and in words.
+	settled := state.CaughtUp && state.Err == nil
+	return s, settled && r.shown != nil && r.shown.obj == obj && r.shown.turns == r.turns && apiequality.Semantic.DeepEqual(r.shown.state, state)
+}
+
+// keepSight remembers what the status shows.
+func (r *repo) keepSight(s *sight) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shown = s
+}
+
+// reconciled is called at the end of each turn.
+func (r *repo) reconciled() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turns++
 }
 
 func (r *repo) statusWritten(at time.Time) {

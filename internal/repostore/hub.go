@@ -61,9 +61,7 @@ type Hub struct {
 	tracer       trace.TracerProvider
 	room         Room // nil: there is any
 
-	// remounted holds a token when the access to a repository changed: there may be
-	// statuses now that can be published.
-	remounted chan struct{}
+	remounted remounted
 
 	expiry *expiry
 	rounds sync.Map // workspaces whose expired intents are being settled
@@ -109,7 +107,7 @@ func NewHub(c HubConfig) *Hub {
 		etcd: c.Etcd, keys: newKeyspace(c.Prefix), clock: c.Clock, replica: c.Replica,
 		intentTerm: c.IntentTerm, putTimeout: c.PutTimeout, eventWait: c.EventWait, publishDelay: c.PublishDelay, lookRate: c.LookRate,
 		tracer: c.Tracer, room: c.Room,
-		mounts: map[string]map[string]*mount{}, defaults: map[string]map[string]bool{}, remounted: make(chan struct{}, 1),
+		mounts: map[string]map[string]*mount{}, defaults: map[string]map[string]bool{}, remounted: newRemounted(),
 	}
 	if h.clock == nil {
 		h.clock = clock.RealClock{}
@@ -180,6 +178,7 @@ func (h *Hub) Run(ctx context.Context) error {
 
 	defer metrics.AddSource(h.observe)()
 	h.wg.Go(func() { h.sweeping(ctx) })
+	h.wg.Go(func() { h.wakingMounts(ctx) })
 	h.wg.Go(func() { h.followIdentities(ctx) })
 	h.wg.Go(func() { h.whileElected(ctx, "publisher", h.publishing) })
 	if h.lookRate > 0 {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/atproto/events"
@@ -21,6 +20,7 @@ type mount struct {
 	MountedRepo
 	hub      *Hub
 	progress *progress
+	loop     loop
 	heads    flight
 	syncing  turn // one comparison at a time
 	// admitting is the turn of a record that appears near the bound of a collection.
@@ -29,10 +29,8 @@ type mount struct {
 	touched   atomic.Int64 // counts what other objects' records got or lost: see members.go
 
 	mu        sync.Mutex // guards what follows
-	cancel    context.CancelFunc
-	stopped   chan struct{}
-	err       error // of the last call to the PDS
-	inactive  bool  // the account is deactivated or taken down
+	err       error      // of the last call to the PDS
+	inactive  bool       // the account is deactivated or taken down
 	head      string
 	lagging   time.Time
 	conflicts map[string]string // URI → the name that is taken
@@ -42,90 +40,15 @@ type mount struct {
 }
 
 func newMount(h *Hub, r MountedRepo) *mount {
-	return &mount{
-		MountedRepo: r, hub: h, progress: newProgress(), syncing: newTurn(), admitting: newTurn(),
+	m := &mount{
+		MountedRepo: r, hub: h, progress: newProgress(), loop: newLoop(), syncing: newTurn(), admitting: newTurn(),
 		// Long enough for a comparison of a big repository; callers leave earlier by
 		// their own deadlines.
 		heads:     flight{owner: h, workspace: r.Workspace, timeout: time.Minute},
 		conflicts: map[string]string{}, deferred: map[atproto.Key]bool{}, beyond: map[string]*beyond{},
 	}
-}
-
-// start runs the mount's goroutine until stop or the end of ctx.
-func (m *mount) start(ctx context.Context) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.cancel != nil {
-		return
-	}
-	ctx, m.cancel = context.WithCancel(ctx)
-	m.stopped = make(chan struct{})
-	stopped := m.stopped
-	m.hub.wg.Go(func() {
-		defer close(stopped)
-		m.run(ctx)
-	})
-}
-
-func (m *mount) stop() {
-	m.mu.Lock()
-	cancel := m.cancel
-	m.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
-}
-
-// run ingests what the source announces. Whatever fails stays in line and is
-// tried again: soon while a write is in flight, later while the PDS is away.
-func (m *mount) run(ctx context.Context) {
-	logger := klog.FromContext(ctx).WithValues("atprotorepo", klog.KRef(m.Workspace, m.Name), "did", m.Repo.DID())
-	if m.Source != nil {
-		cancel := m.Source.Subscribe(m.Repo.DID(), m.receive)
-		defer cancel()
-	}
-	m.progress.wake()
-	const soon, later, latest = 20 * time.Millisecond, 2 * time.Second, 15 * time.Second
-	away := later // how long to leave the PDS alone after a failure, doubling
-	told := false // a PDS that stays away is told of once
-	for {
-		timer := m.hub.clock.NewTimer(later)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-m.progress.work:
-		case <-timer.C():
-		}
-		timer.Stop()
-		err := m.catchUp(ctx)
-		if ctx.Err() != nil {
-			continue
-		}
-		if err == nil {
-			if told {
-				logger.Info("Ingest goes on")
-			}
-			away, told = later, false
-			continue
-		}
-		wait := soon
-		if !errors.Is(err, ErrBusy) {
-			wait = away
-			away = min(2*away, latest)
-			if !told {
-				logger.Error(err, "Ingest failed, will try again")
-				told = true
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.progress.work: // an event: the PDS may be back
-		case <-m.hub.clock.After(max(wait, atproto.RetryAfter(err))):
-		}
-		m.progress.wake()
-	}
+	m.progress.woken = m.wake
+	return m
 }
 
 // receive takes an event from the source.
@@ -135,7 +58,7 @@ func (m *mount) receive(e events.Event) {
 		m.mu.Lock()
 		m.inactive = !e.Active
 		m.mu.Unlock()
-		m.progress.wake()
+		m.wake()
 		return
 	}
 	m.progress.add(e, m.hub.clock.Now(), func(collection string) bool { return m.hub.storeFor(collection) != nil })

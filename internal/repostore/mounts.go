@@ -70,10 +70,7 @@ func (h *Hub) SetRepo(r MountedRepo) {
 	h.mounts[r.Workspace][r.Name] = m
 	h.startLocked(m)
 	if old != nil && old.Access != r.Access {
-		select {
-		case h.remounted <- struct{}{}:
-		default: // there is a token already
-		}
+		h.remounted.add(r.Workspace)
 	}
 }
 

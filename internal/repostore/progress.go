@@ -23,7 +23,7 @@ type progress struct {
 	held    int            // bytes of records that the pending ones were told
 	heard   time.Time      // when the last event came
 	moved   chan struct{}  // closed and replaced when known moves
-	work    chan struct{}  // holds a token when there is something to do
+	woken   func()         // called, with mu held, when there may be something to do; nil: nobody is
 	history map[string]rev // evidence: target CIDs that the stream showed, by path and CID
 	order   []string       // of history, for its bound
 }
@@ -66,16 +66,22 @@ const historyBound = 4096
 
 func newProgress() *progress {
 	return &progress{
-		gap: gap{reason: "first connect", number: 1}, moved: make(chan struct{}), work: make(chan struct{}, 1),
+		gap: gap{reason: "first connect", number: 1}, moved: make(chan struct{}),
 		history: map[string]rev{},
 	}
 }
 
 func (p *progress) wake() {
-	select {
-	case p.work <- struct{}{}:
-	default:
+	if p.woken != nil {
+		p.woken()
 	}
+}
+
+// unsettled tells whether there is a gap, or a commit that isn't wholly ingested.
+func (p *progress) unsettled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gap.open() || len(p.pending) > 0
 }
 
 // add lines an event up. It is called on the source's goroutine and returns at

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,42 +34,13 @@ type item struct {
 // publishing follows the views and works their statuses off. Each workspace has a
 // line of its own: one whose PDS hangs keeps no other tenant waiting.
 func (h *Hub) publishing(ctx context.Context) error {
-	lines := map[string]workqueue.TypedRateLimitingInterface[item]{}
+	lines := h.newPublishLines(ctx)
 	defer h.unpublished.begin()()
-	defer func() {
-		for _, queue := range lines {
-			queue.ShutDown()
-		}
-	}()
+	defer lines.queue.ShutDown()
 	return h.followViews(ctx, func(it item) {
-		ws := it.ref.workspace
-		if lines[ws] == nil {
-			lines[ws] = h.publishLine(ctx)
-		}
 		h.unpublished.add(it, h.clock.Now())
-		lines[ws].AddAfter(it, h.publishDelay)
+		lines.queue.AddAfter(it, h.publishDelay)
 	})
-}
-
-// publishLine makes a line and the workers that work it off until it is shut down.
-func (h *Hub) publishLine(ctx context.Context) workqueue.TypedRateLimitingInterface[item] {
-	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[item](200*time.Millisecond, time.Minute),
-		workqueue.TypedRateLimitingQueueConfig[item]{Clock: h.clock})
-	const workers = 4
-	for range workers {
-		h.wg.Go(func() {
-			for {
-				it, stop := queue.Get()
-				if stop {
-					return
-				}
-				h.publishItem(ctx, queue, it)
-				queue.Done(it)
-			}
-		})
-	}
-	return queue
 }
 
 func (h *Hub) publishItem(ctx context.Context, queue workqueue.TypedRateLimitingInterface[item], it item) {
@@ -131,18 +101,23 @@ func (h *Hub) followViews(ctx context.Context, add func(item)) error {
 	if err != nil {
 		return fmt.Errorf("read views: %w", err)
 	}
-	everything := func() error {
+	below := func(prefix string) error {
 		return h.eachKey(ctx, prefix, func(key string, _ []byte, _ int64) error { find(key); return nil })
 	}
-	if err := everything(); err != nil {
+	h.remounted.take() // all are read
+	if err := below(prefix); err != nil {
 		return err
 	}
 	watch := h.etcd.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(resp.Header.Revision+1), clientv3.WithFilterDelete())
 	for {
 		select {
-		case <-h.remounted:
-			if err := everything(); err != nil {
-				return err
+		case <-h.remounted.token:
+			for _, ws := range h.remounted.take() {
+				for _, s := range h.allStores() {
+					if err := below(h.keys.views() + makeRef(s.resourcePrefix, ws, "").key); err != nil {
+						return err
+					}
+				}
 			}
 		case w, open := <-watch:
 			if !open {

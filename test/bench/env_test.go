@@ -45,9 +45,8 @@ func cleanUp() {
 	}
 }
 
-// start builds the server once and runs it over a PDS of its own. prepare fills
-// the repository first.
-func start(b *testing.B, prepare func(*env), flags ...string) *env {
+// build builds the server once.
+func build(b *testing.B) {
 	b.Helper()
 	if binary == "" {
 		dir, err := os.MkdirTemp("", "bench-") //nolint:usetesting // it serves all benchmarks; cleanUp removes it
@@ -59,6 +58,13 @@ func start(b *testing.B, prepare func(*env), flags ...string) *env {
 			b.Fatalf("build: %v\n%s", err, out)
 		}
 	}
+}
+
+// start builds the server once and runs it over a PDS of its own. prepare fills
+// the repository first.
+func start(b *testing.B, prepare func(*env), flags ...string) *env {
+	b.Helper()
+	build(b)
 	e := &env{pds: testpds.StartReference(b, testpds.Options{}), http: &http.Client{Timeout: time.Minute}, dir: b.TempDir()}
 	e.token = e.login(b)
 	if prepare != nil {

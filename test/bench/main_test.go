@@ -53,6 +53,9 @@ func writeReport(path string) error {
 	}); err != nil {
 		return err
 	}
+	if err := measure.Write(path, workspacesSection()); err != nil {
+		return err
+	}
 	return measure.Write(path, &measure.Section{
 		Title: measure.AgainstPDS,
 		Intro: fmt.Sprintf("Measured on %s, reference PDS (npm `@atproto/pds`) on loopback with one account, server\n`infra-apiserver dev --pds`.",

@@ -16,10 +16,11 @@ import (
 const (
 	AgainstPDS  = "Against the PDS"
 	Deployments = "Deployments"
+	Workspaces  = "Workspaces"
 	AgainstCRD  = "Against a CRD, through the aggregator"
 )
 
-var titles = []string{AgainstPDS, Deployments, AgainstCRD}
+var titles = []string{AgainstPDS, Deployments, Workspaces, AgainstCRD}
 
 const head = `# Benchmarks
 
