@@ -18,7 +18,7 @@ const (
 	readyWait = 5 * time.Second
 	// freedWait is how long a write waits until the tracker has seen a deletion that
 	// this process made before.
-	freedWait = time.Second
+	freedWait = 5 * time.Second
 )
 
 // ErrNotReady: not everything has been counted yet.

@@ -182,6 +182,12 @@ func TestNotReady(t *testing.T) {
 	t.Parallel()
 	clock := testclock.NewFakeClock(time.Now())
 	w := newWorld(t, Limits{Objects: 2}, clock)
+	if err := w.Ready(); !errors.Is(err, ErrNotReady) {
+		t.Errorf("ready: %v", err)
+	}
+	if err := newWorld(t, Limits{}, clock).Ready(); err != nil {
+		t.Errorf("without limits: %v", err)
+	}
 	errs := make(chan error, 1)
 	go func() {
 		_, err := w.Create(t.Context(), "/infras/one/a", 1)
@@ -210,7 +216,7 @@ func TestNotReady(t *testing.T) {
 		errs <- err
 	}()
 	w.start()
-	if err := <-errs; err != nil {
+	if err := errors.Join(<-errs, w.Ready()); err != nil {
 		t.Errorf("%v", err)
 	}
 }

@@ -236,6 +236,16 @@ func (t *Tracker) reachedLocked(p *place, revision int64) {
 	t.moved = make(chan struct{})
 }
 
+// Ready fails until the limits can be kept: until everything has been counted once.
+func (t *Tracker) Ready() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.limits.any() && !t.readyLocked() {
+		return ErrNotReady
+	}
+	return nil
+}
+
 // readyLocked tells whether everything has been counted once.
 func (t *Tracker) readyLocked() bool {
 	for _, p := range t.places {

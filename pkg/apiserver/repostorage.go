@@ -72,6 +72,14 @@ func (s *repoStorage) Decorator(resource schema.GroupResource) generic.StorageDe
 	return withinQuota(inner, s.usage)
 }
 
+// Ready implements Storage.
+func (s *repoStorage) Ready() error {
+	if err := s.usage.Ready(); err != nil {
+		return err
+	}
+	return s.Hub.Ready()
+}
+
 // Run implements Storage.
 func (s *repoStorage) Run(ctx context.Context, loopback *restclient.Config) error {
 	manager, err := s.manager(loopback)
