@@ -1,10 +1,9 @@
 package repos
 
 import (
+	"reflect"
 	"sync"
 	"time"
-
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
@@ -81,7 +80,7 @@ func (r *repo) sight(obj *v1alpha1.AtprotoRepo, state repostore.RepoState) (s *s
 	s = &sight{obj, r.turns, state}
 	// What is behind or fails is told by how long, and in words.
 	settled := state.CaughtUp && state.Err == nil
-	return s, settled && r.shown != nil && r.shown.obj == obj && r.shown.turns == r.turns && apiequality.Semantic.DeepEqual(r.shown.state, state)
+	return s, settled && r.shown != nil && r.shown.obj == obj && r.shown.turns == r.turns && reflect.DeepEqual(r.shown.state, state)
 }
 
 // keepSight remembers what the status shows.
