@@ -40,7 +40,7 @@ type server struct {
 // gives a server without objects.
 var (
 	begin = beginDev
-	run   = testdev.Main
+	run   = func(m *testing.M) { testdev.Main(m) }
 	onDev = true
 )
 
