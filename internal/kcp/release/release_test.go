@@ -59,9 +59,12 @@ func (s *site) runIn(ctx context.Context, o release.Options) (string, error) {
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.populate()
-	others, records := s.versions("default"), s.records()
 	s.refuses()
+	s.populate()
+	if _, err := s.run(release.Options{}); !errors.Is(err, release.ErrNotGone) {
+		t.Errorf("one that is there: %v", err)
+	}
+	others, records := s.versions("default"), s.records()
 	s.kcp.Shard(0).Unbind("goes")
 	s.eventually("the flags", s.flagged)
 	s.listed()
@@ -116,18 +119,22 @@ func TestRelease(t *testing.T) {
 // workspace, and what is no workspace, never.
 func (s *site) refuses() {
 	s.Helper()
-	if _, err := s.run(release.Options{}); !errors.Is(err, release.ErrNotGone) {
-		s.Errorf("one that is there: %v", err)
-	}
-	repo := &v1alpha1.AtprotoRepo{ObjectMeta: metav1.ObjectMeta{Name: "only"}, Spec: v1alpha1.AtprotoRepoSpec{DID: s.bob.DID, PDS: s.pds.URL, Access: v1alpha1.AccessRead}}
-	if _, err := s.in("quiet").AtprotoRepos().Create(s.Context(), repo, metav1.CreateOptions{}); err != nil {
-		s.Fatal(err)
-	}
+	s.credentials("quiet", "bob")
+	s.repo("quiet", s.bobs())
 	if _, err := s.run(release.Options{Workspace: "quiet"}); !errors.Is(err, release.ErrNotGone) {
 		s.Errorf("nothing says that it is gone: %v", err)
 	}
+	if _, err := s.in("quiet").Infras().Create(s.Context(), &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+	if _, err := s.run(release.Options{Workspace: "quiet"}); !errors.Is(err, release.ErrNotGone) {
+		s.Errorf("it has an Infra that doesn't say so: %v", err)
+	}
 	if _, err := s.run(release.Options{Workspace: "quiet", Force: true, Timeout: 2 * time.Minute}); err != nil {
 		s.Errorf("by force: %v", err)
+	}
+	if all := s.records(); !slices.Contains(all, s.bob.Handle+"/computer.socialweb.infra/kept") {
+		s.Errorf("records %q", all)
 	}
 	server, err := release.NewServer(s.dev.Config)
 	if err != nil {
@@ -159,7 +166,7 @@ func (s *site) listed() {
 	if own.Gone() || own.Flagged != 0 || own.Objects["infras"] != 1 || own.Objects["atprotorepos"] != 1 {
 		s.Errorf("its own: %+v", own)
 	}
-	if !goes.Gone() || goes.Deployments != 3 || goes.Objects["infras"] != 2 || goes.Objects["ephemeralinfras"] != 1 ||
+	if !goes.Gone() || goes.Deployments != 4 || goes.Objects["infras"] != 3 || goes.Objects["ephemeralinfras"] != 1 ||
 		goes.Objects["infracollections"] != 1 || goes.Objects["computecontracts"] != 2 || goes.Objects["atprotorepos"] != 2 {
 		s.Errorf("the other: %+v", goes)
 	}

@@ -108,20 +108,14 @@ func (s *site) populate() {
 	mine := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Name: "alices"}}
 	web := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	web.Spec.Contracts = []v1alpha1.Contract{{Name: "front", State: v1alpha1.ContractRequested}}
+	s.repo("goes", s.bobs())
+	s.repo("goes", &v1alpha1.AtprotoRepo{ObjectMeta: metav1.ObjectMeta{Name: "alice"}, Spec: v1alpha1.AtprotoRepoSpec{
+		DID: s.pds.Accounts[0].DID, PDS: s.pds.URL, Access: v1alpha1.AccessRead,
+	}})
 	for _, f := range []func() error{
 		func() error {
 			_, err := s.in("default").Infras().Create(ctx, mine, metav1.CreateOptions{})
 			return err
-		},
-		func() error {
-			return s.repo(&v1alpha1.AtprotoRepo{ObjectMeta: metav1.ObjectMeta{Name: "bob"}, Spec: v1alpha1.AtprotoRepoSpec{
-				DID: s.bob.DID, PDS: s.pds.URL, Default: true, CredentialsRef: &v1alpha1.CredentialsReference{Name: "bob"},
-			}})
-		},
-		func() error {
-			return s.repo(&v1alpha1.AtprotoRepo{ObjectMeta: metav1.ObjectMeta{Name: "alice"}, Spec: v1alpha1.AtprotoRepoSpec{
-				DID: s.pds.Accounts[0].DID, PDS: s.pds.URL, Access: v1alpha1.AccessRead,
-			}})
 		},
 		func() error {
 			c := &v1alpha1.InfraCollection{ObjectMeta: metav1.ObjectMeta{Name: "alices"}, Spec: v1alpha1.InfraCollectionSpec{RepoRef: v1alpha1.RepoReference{Name: "alice"}}}
@@ -156,23 +150,32 @@ func (s *site) populate() {
 		if err != nil || infra.Status.Phase != v1alpha1.PhaseDeployed {
 			return false, err
 		}
+		if _, err = client.Infras().Get(ctx, "kept", metav1.GetOptions{}); err != nil {
+			return false, ignoreNotFound(err)
+		}
 		_, err = client.Infras().Get(ctx, "alices", metav1.GetOptions{})
 		return err == nil, ignoreNotFound(err)
 	})
 	s.settle()
 }
 
-// repo of the workspace "goes", once it can be used.
-func (s *site) repo(r *v1alpha1.AtprotoRepo) error {
+// bobs is bob's repository as a default one.
+func (s *site) bobs() *v1alpha1.AtprotoRepo {
+	return &v1alpha1.AtprotoRepo{ObjectMeta: metav1.ObjectMeta{Name: "bob"}, Spec: v1alpha1.AtprotoRepoSpec{
+		DID: s.bob.DID, PDS: s.pds.URL, Default: true, CredentialsRef: &v1alpha1.CredentialsReference{Name: "bob"},
+	}}
+}
+
+// repo makes an AtprotoRepo, and waits until it can be used.
+func (s *site) repo(ws string, r *v1alpha1.AtprotoRepo) {
 	s.Helper()
-	if _, err := s.in("goes").AtprotoRepos().Create(s.Context(), r, metav1.CreateOptions{}); err != nil {
-		return err
+	if _, err := s.in(ws).AtprotoRepos().Create(s.Context(), r, metav1.CreateOptions{}); err != nil {
+		s.Fatal(err)
 	}
 	s.eventually("AtprotoRepo "+r.Name, func(ctx context.Context) (bool, error) {
-		got, err := s.in("goes").AtprotoRepos().Get(ctx, r.Name, metav1.GetOptions{})
+		got, err := s.in(ws).AtprotoRepos().Get(ctx, r.Name, metav1.GetOptions{})
 		return err == nil && meta.IsStatusConditionTrue(got.Status.Conditions, v1alpha1.ConditionReady), err
 	})
-	return nil
 }
 
 // settle waits until what the default workspace has is published: it is left alone then.
@@ -210,7 +213,7 @@ func (s *site) flagged(ctx context.Context) (bool, error) {
 			n++
 		}
 	}
-	return n == 3, nil
+	return n == 4, nil
 }
 
 // versions of the Infras, EphemeralInfras, collections and ComputeContracts of a workspace,
