@@ -11,6 +11,11 @@ import (
 // nothing.
 const idleTimeout = 45 * time.Second
 
+// maxConns is how many connections a PDS host gets at once, for all accounts: after a
+// start, and when an event stream is lost, thousands of repositories are asked for at
+// the same time. It is more than the requests that one workspace may have under way.
+const maxConns = 256
+
 // NewTransport makes the HTTP transport for PDSes: connections are kept and
 // reused, every phase is bounded, and, unless allowPrivate, private addresses
 // are refused (NewDialer). It uses no proxy: behind one the address check would
@@ -21,6 +26,7 @@ func NewTransport(allowPrivate bool) *http.Transport {
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           256,
 		MaxIdleConnsPerHost:    32,
+		MaxConnsPerHost:        maxConns,
 		IdleConnTimeout:        idleTimeout,
 		TLSHandshakeTimeout:    5 * time.Second,
 		ExpectContinueTimeout:  time.Second,

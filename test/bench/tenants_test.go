@@ -59,7 +59,12 @@ func startTenants(b *testing.B, n int) *tenants {
 	e.args = []string{"dev", "--data-dir", t.data(), "--secure-port", "0", "--workspaces", "--controller=false",
 		"--pds", p.counted, "--plc-url", p.PLCURL, "--identifier", p.Accounts[0].DID, "--password-file", password}
 	t.run(b)
-	b.Cleanup(e.stop)
+	b.Cleanup(func() {
+		e.stop()
+		if log, err := os.ReadFile(filepath.Join(e.dir, "server.log")); err == nil && b.Failed() {
+			b.Logf("the server said:\n%s", log[max(0, len(log)-10000):])
+		}
+	})
 	return t
 }
 
@@ -235,6 +240,29 @@ func (t *tenants) footprint(b *testing.B, name string) (f footprint) {
 	f.resident = float64(t.rss(b))
 	f.conns, f.streams = t.pds.conns.Load(), t.pds.streams.Load()
 	return f
+}
+
+// profile keeps a profile of what the server's CPU does for a while, if it is wanted.
+// wait returns when it is there.
+func (t *tenants) profile(b *testing.B, name string, during time.Duration) (wait func()) {
+	b.Helper()
+	if *profiles == "" {
+		return func() {}
+	}
+	done := make(chan error, 1)
+	go func() {
+		data, err := t.env.client.SocialwebV1alpha1().RESTClient().Get().
+			RequestURI(fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(during.Seconds()))).Do(b.Context()).Raw()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(*profiles, name+".cpu"), data, 0o600)
+		}
+		done <- err
+	}()
+	return func() {
+		if err := <-done; err != nil {
+			b.Log(err)
+		}
+	}
 }
 
 func (t *tenants) get(b *testing.B, path string) []byte {
