@@ -12,7 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,7 +24,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -35,7 +37,7 @@ import (
 // and namespaces, and nothing of kube-system, flowcontrol or admissionregistration.
 func kcpStand(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	answer := func(code int, o runtime.Object) {
+	answer := func(code int, o apiruntime.Object) {
 		w.WriteHeader(code)
 		_ = scheme.Codecs.LegacyCodec(authorizationv1.SchemeGroupVersion, authenticationv1.SchemeGroupVersion, metav1.SchemeGroupVersion).Encode(o, w)
 	}
@@ -101,7 +103,7 @@ func newPKI(t *testing.T) pki {
 	for _, ca := range []string{"client-ca", "requestheader-client-ca", "server-ca"} {
 		p.sign(t, ca, "", x509.Certificate{Subject: pkix.Name{CommonName: ca}})
 	}
-	p.sign(t, "server", "server-ca", x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	p.sign(t, "server", "server-ca", x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{loopback()}})
 	p.sign(t, "vw", "client-ca", x509.Certificate{Subject: pkix.Name{CommonName: "infra-virtual-workspace", Organization: []string{"system:masters"}}, ExtKeyUsage: client})
 	// The operator's shards are named so, by the authority of all clients.
 	p.sign(t, "shard", "client-ca", x509.Certificate{Subject: pkix.Name{CommonName: "shard-theseus", Organization: []string{"system:masters"}}, ExtKeyUsage: client})
@@ -131,6 +133,29 @@ func (p pki) client(name string) *http.Client {
 		c.Certificates = []tls.Certificate{{Certificate: [][]byte{p.cas[name].Cert.Raw}, PrivateKey: p.cas[name].Key}}
 	}
 	return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: c}}
+}
+
+// loopback is an address of this process alone, where that is to be had: nobody else takes
+// a port of it between two who use it.
+func loopback() net.IP {
+	if runtime.GOOS != "linux" {
+		return net.IPv4(127, 0, 0, 1)
+	}
+	return net.IPv4(127, 91, byte(os.Getpid()>>8), byte(os.Getpid()))
+}
+
+// ownAddress has a free port.
+func ownAddress(ctx context.Context, t *testing.T) *net.TCPAddr {
+	t.Helper()
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp4", net.JoinHostPort(loopback().String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().(*net.TCPAddr)
 }
 
 // output of a process, which is read while it is written.
@@ -166,18 +191,10 @@ func TestVirtualWorkspace(t *testing.T) {
 	defer kcp.Close()
 	p := newPKI(t)
 	in := func(name string) string { return filepath.Join(p.dir, name) }
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := ownAddress(ctx, t)
 	cmd := command(ctx,
 		"--client-ca-file="+in("client-ca.crt"), "--tls-private-key-file="+in("server.key"), "--tls-cert-file="+in("server.crt"),
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--bind-address="+address.IP.String(), fmt.Sprintf("--secure-port=%d", address.Port),
 		"--requestheader-client-ca-file="+in("requestheader-client-ca.crt"), "--requestheader-allowed-names=kcp-front-proxy,kcp-root-shard-proxy",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--kubeconfig="+p.kubeconfig(t, kcp), "--shard-external-url=https://127.0.0.1:6443", "--cache-kubeconfig=/etc/cache-server/kubeconfig/kubeconfig", "-v=1",
@@ -198,7 +215,7 @@ func TestVirtualWorkspace(t *testing.T) {
 			t.Log(out.String())
 		}
 	}()
-	url := fmt.Sprintf("https://127.0.0.1:%d", port)
+	url := "https://" + address.String()
 	const infras = "/services/infra/clusters/1ysd3pfbxcq9zg2m/apis/socialweb.computer/v1alpha1/infras"
 	shard := p.client("shard")
 	defer shard.CloseIdleConnections()

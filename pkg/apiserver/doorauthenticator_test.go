@@ -47,7 +47,8 @@ func TestMastersOfShardsAuthority(t *testing.T) {
 				if resp, ok, err := (doorAuthenticator{c.inner}).AuthenticateRequest(r); ok != (c.reason == "") || (resp != nil) != ok || err != nil {
 					t.Errorf("%s: %v, %t, %v", name, resp, ok, err)
 				} else if !ok {
-					http.Error(w, `"kind":"Status"`, http.StatusUnauthorized) // as the stock handler would
+					w.WriteHeader(http.StatusUnauthorized) // as the stock handler would
+					_, _ = w.Write([]byte(`{"kind":"Status"}`))
 				}
 			}), Codecs, believing(ca)}, r, c.reason)
 			if c.reason != "" && !strings.Contains(log, flagShardNames) {
