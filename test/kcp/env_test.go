@@ -16,8 +16,10 @@ import (
 const (
 	// prefix of the door that kcp uses.
 	prefix = "/services/infra"
+	// trustedIn is the workspace whose word counts for the records of env.trusted.
+	trustedIn = "executes"
 	// accounts that the PDS has for the workspaces of all tests.
-	accounts = 48
+	accounts = 44
 )
 
 // env is a server with the door for shards open, and the reference PDS.
@@ -29,6 +31,7 @@ type env struct {
 	ca    authority // of the shards' certificates
 	shard *shard
 
+	trusted  *testpds.Client // its records may be executed on the word of trustedIn
 	accounts int64
 	taken    atomic.Int64 // of them
 }
@@ -64,8 +67,11 @@ func newEnvAt(t testing.TB, at site) *env {
 	if kcp.ShardClientCAFile = at.shardCA; kcp.ShardClientCAFile == "" {
 		kcp.ShardClientCAFile = e.ca.write(t)
 	}
+	trusted := e.pds.Clients()["a01"]
+	kcp.ExecuteDIDs = []string{trustedIn + "/" + trusted.DID}
+	e.trusted = trusted
 	e.dev = testdev.Start(t, testdev.Options{DataDir: e.data, PDS: e.pds, Workspaces: true, KCP: kcp, Port: at.port})
-	e.taken.Add(1) // the first is the server's own
+	e.taken.Add(2) // the server's own, and the trusted one
 	e.shard = e.connect(t, e.ca.client(t, "system:kcp:shard:root"))
 	var err error
 	if e.etcd, err = clientv3.New(clientv3.Config{Endpoints: []string{e.dev.Etcd}, DialTimeout: patience}); err != nil {

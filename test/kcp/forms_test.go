@@ -91,7 +91,7 @@ func TestGzip(t *testing.T) {
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	e := start(t)
-	w := e.tenant(t, "http2")
+	w := e.workspace(t, "http2")
 	s := e.connect(t, e.ca.client(t, "system:kcp:shard:two"))
 	var connections atomic.Int64
 	var state tls.ConnectionState

@@ -131,6 +131,7 @@ func TestIsolation(t *testing.T) {
 	}
 	both[0].pages(t)
 	both[1].pages(t)
+	both[0].forgedTokens(t)
 	for _, s := range both {
 		for _, l := range s.leaks {
 			t.Errorf("%s: %s", s.name, l)
@@ -203,18 +204,10 @@ func (s *side) pages(t *testing.T) {
 	}
 }
 
-// TestForgedTokens: a continue token that somebody wrote himself doesn't lead out of
-// his workspace.
-func TestForgedTokens(t *testing.T) {
-	t.Parallel()
-	e := start(t)
-	both := e.sides(t, "tokens-one", "tokens-two")
-	for _, s := range both {
-		for _, name := range []string{"a", "b", "c"} {
-			s.create(t, name, s.word)
-		}
-	}
-	s := both[0]
+// forgedTokens: a continue token that somebody wrote himself doesn't lead out of his
+// workspace.
+func (s *side) forgedTokens(t *testing.T) {
+	t.Helper()
 	token := decode[v1alpha1.InfraList](t, s.ask(t, request{path: infras + "?limit=1"}).body).Continue
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
@@ -244,9 +237,6 @@ func TestForgedTokens(t *testing.T) {
 				}
 			}
 		}
-	}
-	for _, l := range s.leaks {
-		t.Error(l)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestKCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEnvAt(t, site{data: os.Getenv(kcpDataDir), shardCA: os.Getenv(kcpShardCA), port: port, accounts: 2})
+	e := newEnvAt(t, site{data: os.Getenv(kcpDataDir), shardCA: os.Getenv(kcpShardCA), port: port, accounts: 3})
 
 	suffix := utilrand.String(5)
 	ofProvider, _ := newWorkspace(t, config, "infra-provider-"+suffix)

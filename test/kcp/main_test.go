@@ -2,6 +2,7 @@ package kcp
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -40,6 +41,12 @@ type binary struct{ *testing.M }
 
 // Run implements goleak.TestingM.
 func (b binary) Run() (code int) {
+	flag.Parse()
+	// Most tests wait most of the time, and TestManyWorkspaces is for many at once.
+	if err := flag.Set("test.parallel", "32"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "infra-kcp-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

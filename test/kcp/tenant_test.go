@@ -143,6 +143,17 @@ func (w *tenant) refused(t testing.TB, r request, status int, words ...string) a
 	return a
 }
 
+// awaitGone waits until nothing is at a path.
+func (w *tenant) awaitGone(t testing.TB, path string) {
+	t.Helper()
+	waitFor(t, "the end of "+path, func() error {
+		if a := w.do(t, request{path: path}); a.status != http.StatusNotFound {
+			return fmt.Errorf("%d %s", a.status, a.body)
+		}
+		return nil
+	})
+}
+
 // infra reads an Infra, consistently.
 func (w *tenant) infra(t testing.TB, name string) *v1alpha1.Infra {
 	t.Helper()

@@ -1,6 +1,7 @@
 package kcp
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"strings"
@@ -14,13 +15,14 @@ import (
 )
 
 // stored is everything that the server keeps: each key below its prefix in etcd with
-// the revision of its last change, and the rev of each repository by its DID.
+// the revision of its last change, and the rev of each repository by its DID. The server
+// writes into the statuses of AtprotoRepos at any time, so that of these the rest counts.
 type stored map[string]string
 
 func (e *env) stored(t testing.TB, repositories ...*testpds.Client) stored {
 	t.Helper()
 	out := stored{}
-	resp, err := e.etcd.Get(t.Context(), apiserver.EtcdPrefix+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	resp, err := e.etcd.Get(t.Context(), apiserver.EtcdPrefix+"/", clientv3.WithPrefix())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,6 +31,10 @@ func (e *env) stored(t testing.TB, repositories ...*testpds.Client) stored {
 	}
 	for _, kv := range resp.Kvs {
 		out[string(kv.Key)] = fmt.Sprint(kv.ModRevision)
+		if bytes.HasPrefix(kv.Key, []byte(apiserver.EtcdPrefix+"/atprotorepos/")) {
+			o := decode[object](t, string(kv.Value))
+			out[string(kv.Key)] = fmt.Sprint(o.UID, o.Generation, encode(t, []any{o.Labels, o.Annotations, o.Finalizers, o.DeletionTimestamp, o.Spec}))
+		}
 	}
 	for _, a := range repositories {
 		if out[a.DID], err = a.Rev(t.Context()); err != nil {
