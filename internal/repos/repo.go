@@ -1,7 +1,6 @@
 package repos
 
 import (
-	"reflect"
 	"sync"
 	"time"
 
@@ -40,8 +39,8 @@ type repo struct {
 	// turns counts the times that it was reconciled: what else is here stays as it is
 	// between two.
 	turns int
-	// shown is what the status shows in every word; nil: it isn't known to.
-	shown *sight
+	// shown is what the status shows in every word; zero: it isn't known.
+	shown sight
 }
 
 // verdict on a question that may be open.
@@ -65,26 +64,29 @@ func (r *repo) granted(spec *v1alpha1.AtprotoRepoSpec) repostore.Access {
 	}
 }
 
-// sight is what a status is made of. It is compared each second, for every repository.
+// sight is what a status is made of, where nothing fails and nothing lags: those are
+// told in words, and by how long. It is compared each second, for every repository.
 type sight struct {
-	obj   *v1alpha1.AtprotoRepo // as the mirror has it, which never changes one
-	turns int
-	state repostore.RepoState
+	obj       *v1alpha1.AtprotoRepo // as the mirror has it, which never changes one
+	turns     int
+	rev       string // which all views have reached
+	streaming bool
+	beyond    int
 }
 
 // sight is what the status would be made of now; known: it shows that already.
-func (r *repo) sight(obj *v1alpha1.AtprotoRepo, state repostore.RepoState) (s *sight, known bool) {
-	state.Conflicts = nil // it isn't shown
+func (r *repo) sight(obj *v1alpha1.AtprotoRepo, state repostore.RepoState) (s sight, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s = &sight{obj, r.turns, state}
-	// What is behind or fails is told by how long, and in words.
-	settled := state.CaughtUp && state.Err == nil
-	return s, settled && r.shown != nil && r.shown.obj == obj && r.shown.turns == r.turns && reflect.DeepEqual(r.shown.state, state)
+	if !state.CaughtUp || state.Err != nil || state.Rev != state.IngestedRev {
+		return sight{}, false
+	}
+	s = sight{obj, r.turns, state.Rev, state.Streaming, state.Beyond}
+	return s, s == r.shown
 }
 
 // keepSight remembers what the status shows.
-func (r *repo) keepSight(s *sight) {
+func (r *repo) keepSight(s sight) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.shown = s
