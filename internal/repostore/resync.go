@@ -129,24 +129,14 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 // and each would cost a request. So it is with the default's where the workspace is
 // bounded.
 func (m *mount) different(ctx context.Context, stores []*Store, shown map[atproto.Key]shownView, held map[atproto.Key]atproto.Record, comparison comparison) ([]atproto.Key, error) {
-	claimed := map[atproto.Key]bool{}
 	free, limited, err := m.hub.free(ctx, m.Workspace)
 	if err != nil {
 		return nil, err
 	}
 	all := m.Default && !limited
-	if !all {
-		for _, s := range stores {
-			if err := s.claims(ctx, m, claimed); err != nil {
-				return nil, err
-			}
-		}
-	}
-	detached := map[atproto.Key]bool{}
-	for _, s := range stores {
-		if err := s.detachedOf(ctx, m, detached); err != nil {
-			return nil, err
-		}
+	claimed, detached, err := m.bindings(ctx, stores, all)
+	if err != nil {
+		return nil, err
 	}
 	var todo []atproto.Key
 	waiting := m.deferredKeys()
@@ -190,6 +180,23 @@ func (m *mount) different(ctx context.Context, stores []*Store, shown map[atprot
 		}
 	}
 	return todo, nil
+}
+
+// bindings are the records that objects claim, where not all appear in any case, and
+// those that are detached.
+func (m *mount) bindings(ctx context.Context, stores []*Store, all bool) (claimed, detached map[atproto.Key]bool, err error) {
+	claimed, detached = map[atproto.Key]bool{}, map[atproto.Key]bool{}
+	for _, s := range stores {
+		if !all {
+			if err := s.claims(ctx, m, claimed); err != nil {
+				return nil, nil, err
+			}
+		}
+		if err := s.detachedOf(ctx, m, detached); err != nil {
+			return nil, nil, err
+		}
+	}
+	return claimed, detached, nil
 }
 
 // claims adds the records that an object has, and those that a dropped intent may
