@@ -25,21 +25,23 @@ func (h *Hub) looking(ctx context.Context) error {
 	defer ticker.Stop()
 	turn := map[string]int{}
 	var looks sync.Map // hosts that are being looked at: one that hangs delays no other
+	var hosts map[string][]*mount
+	var found time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C():
 		}
-		hosts := map[string][]*mount{}
-		for _, m := range h.allMounts() {
-			if m.Access != AccessNone && m.Source != nil && m.Source.Connected() {
-				hosts[m.Repo.Host()] = append(hosts[m.Repo.Host()], m)
-			}
+		if now := h.clock.Now(); now.Sub(found) >= hostsEvery {
+			hosts, found = h.connectedByHost(), now
 		}
 		for host, mounts := range hosts {
 			m := mounts[turn[host]%len(mounts)]
 			turn[host]++
+			if h.mountNamed(m.Workspace, m.Name) != m {
+				continue // another has its place since
+			}
 			if m.progress.quietFor(h.clock.Now()) < quiet {
 				continue
 			}
@@ -52,6 +54,21 @@ func (h *Hub) looking(ctx context.Context) error {
 			})
 		}
 	}
+}
+
+// hostsEvery is how often those that can be looked at are found anew: there may be
+// thousands, and a look is at one of them.
+const hostsEvery = time.Second
+
+// connectedByHost are the mounts whose event source is connected.
+func (h *Hub) connectedByHost() map[string][]*mount {
+	hosts := map[string][]*mount{}
+	for _, m := range h.allMounts() {
+		if m.Access != AccessNone && m.Source != nil && m.Source.Connected() {
+			hosts[m.Repo.Host()] = append(hosts[m.Repo.Host()], m)
+		}
+	}
+	return hosts
 }
 
 // lookAt asks for one head. A failure is the barrier's and the ingest loop's to
