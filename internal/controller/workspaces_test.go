@@ -94,7 +94,11 @@ func (s tenants) deploy(ws string, ttl int32) {
 		})
 		s.phase(ws, name, v1alpha1.ComputeHeld)
 	}
-	s.eventually("deployed", func(context.Context) (bool, error) { return s.web(ws).Status.Phase == v1alpha1.PhaseDeployed, nil })
+	// Both: what is then seen of a workspace changes no more by itself.
+	s.eventually("deployed", func(ctx context.Context) (bool, error) {
+		job, err := client.EphemeralInfras().Get(ctx, "job", metav1.GetOptions{})
+		return err == nil && job.Status.Phase == v1alpha1.PhaseDeployed && s.web(ws).Status.Phase == v1alpha1.PhaseDeployed, err
+	})
 }
 
 func (s tenants) phase(ws, name string, p v1alpha1.ComputeContractPhase) {

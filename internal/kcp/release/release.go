@@ -99,8 +99,8 @@ func (r *run) refuse(has objects) error {
 	}, infras, ephemerals)
 	switch {
 	case len(not) > 0:
-		return fmt.Errorf("%w: %s lack condition %s False, which the controller sets (run it with --workspaces and --kcp-kubeconfig); --force releases it all the same",
-			ErrNotGone, some(not), v1alpha1.ConditionWorkspaceBound)
+		return fmt.Errorf("%w: condition %s isn't False on %s; the controller sets it (run with --workspaces and --kcp-kubeconfig); --force releases it all the same",
+			ErrNotGone, v1alpha1.ConditionWorkspaceBound, some(not))
 	case has.count(infras, ephemerals) == 0 && !r.begun(has):
 		return fmt.Errorf("%w: it has no Infra or EphemeralInfra that would say so; --force releases it all the same", ErrNotGone)
 	}
