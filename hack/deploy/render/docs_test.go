@@ -23,7 +23,7 @@ func TestKustomizationsOfTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants := []string{"registry.example.com/infra-apiserver@sha256:", "--pds-request-rate=10", "imagePullSecrets:[map[name:regcred]]", "cert-manager.io/v1 Certificate", "https://etcd-1.example.com:2379"}
+	wants := []string{"registry.example.com/infra-apiserver@sha256:", "--pds-request-rate=10", "imagePullSecrets:[map[name:regcred]]", "--contracts-kubeconfig=/etc/contracts/kubeconfig", "cert-manager.io/v1 Certificate", "https://etcd-1.example.com:2379"}
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```|<<'EOF'\n(resources:.*?)EOF\n").FindAllSubmatch(doc, -1)
 	for i, b := range blocks {
 		text := string(b[1]) + string(b[2])
