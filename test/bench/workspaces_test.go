@@ -67,7 +67,7 @@ func BenchmarkWorkspaces(b *testing.B) {
 
 	rows := t.footprintRows(b, fewSize, allSize, cpu, requests, max(opening, start.conns))
 	rows = append(rows,
-		row("Start, until all are ready", start.ready, start.exports, "their exports, 8 at once", "≤ 3",
+		row("Start, until all are ready", start.ready, start.exports, "their exports, 8 at once", "—",
 			fmt.Sprintf("each is compared at a start: head, export, views. It took %.1f s of CPU, %.1f ms for each. All lists were answered after %s; %d connections at once at most",
 				start.cpu, start.cpu*1000/float64(n), measure.Round(start.listed), start.conns)),
 		timesRow("AtprotoRepo created, to the first consistent list", many, few, "≤ 1.5", "identity, session, probe of the swap, export, one transaction an object"))
