@@ -12,7 +12,7 @@ import (
 // TestDiscovery: what kcp asks for at each discovery of a consumer, with the asterisk
 // as a literal %2A and as it is, and what a consumer may ask for in a workspace.
 func TestDiscovery(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	e := start(t)
 	full := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	for _, cluster := range []string{"%2A", "%2a", "*", "discovery-of-one"} {

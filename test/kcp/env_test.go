@@ -42,6 +42,18 @@ func start(t testing.TB) *env {
 	return shared.env()
 }
 
+// slots of tests that run beside each other. There is one PDS: with more of them, an
+// answer of it would take longer on a slow machine than the server waits.
+var slots = make(chan struct{}, 8)
+
+// beside lets a test run beside others.
+func beside(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+}
+
 // site is where a server of a test is. The zero value but for accounts: anywhere, with
 // authorities of its own.
 type site struct {

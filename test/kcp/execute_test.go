@@ -15,7 +15,7 @@ import (
 // account that is only read, whoever the request says that it is of. The policy of the
 // server names one account, for one workspace.
 func TestExecution(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	e := start(t)
 	stranger := e.account(t)
 	follow := func(w *tenant, repo, execution string, h http.Header) answer {

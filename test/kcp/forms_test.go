@@ -18,7 +18,7 @@ import (
 
 // TestTable: kubectl get, whose columns kcp doesn't make for virtual resources.
 func TestTable(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	w := start(t).tenant(t, "tables")
 	w.create(t, "a", "one")
 	w.must(t, request{method: http.MethodPatch, path: infras + "/a/status", kind: mergePatch, body: `{"status":{"phase":"Deployed","contracts":[{"name":"web","phase":"Deployed"}]}}`})
@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 
 // TestGzip: a long answer comes compressed to those who take it, and is the same.
 func TestGzip(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	w := start(t).tenant(t, "gzip")
 	long := newInfra("long", "x")
 	long.Annotations = map[string]string{"long": strings.Repeat("annotation ", 16_000)}
@@ -89,7 +89,7 @@ func TestGzip(t *testing.T) {
 // TestHTTP2: a shard has one connection for all of its workspaces, and what streams in
 // it holds nothing up.
 func TestHTTP2(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	e := start(t)
 	w := e.workspace(t, "http2")
 	s := e.connect(t, e.ca.client(t, "system:kcp:shard:two"))

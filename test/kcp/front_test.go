@@ -82,7 +82,7 @@ func consumer(t testing.TB, c *rest.Config, name string, a *testpds.Client) *ten
 // TestThroughAFront: the same that a recorded shard shows, by an ordinary client and
 // its kubeconfig, as with a real kcp.
 func TestThroughAFront(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	e := start(t)
 	behind := e.tenant(t, "fronted")
 	c, err := clientcmd.BuildConfigFromFlags("", kubeconfig(t, e.front(t), "fronted"))
@@ -94,7 +94,7 @@ func TestThroughAFront(t *testing.T) {
 
 // TestKubectl: what people type in a workspace that binds the export.
 func TestKubectl(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	e := start(t)
 	w := e.tenant(t, "typed")
 	k := testkubectl.New(t, kubeconfig(t, e.front(t), "typed"))

@@ -42,7 +42,7 @@ type binary struct{ *testing.M }
 // Run implements goleak.TestingM.
 func (b binary) Run() (code int) {
 	flag.Parse()
-	// Most tests wait most of the time, and TestManyWorkspaces is for many at once.
+	// TestManyWorkspaces is for many at once.
 	if err := flag.Set("test.parallel", "32"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

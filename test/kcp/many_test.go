@@ -88,9 +88,9 @@ func lifecycle(t *testing.T, w *tenant) {
 }
 
 // TestManyWorkspaces: the same, in many workspaces at once, over one connection. All of
-// them together are what a controller sees by the asterisk.
+// them together are what a controller sees by the asterisk. They have the PDS for
+// themselves.
 func TestManyWorkspaces(t *testing.T) {
-	t.Parallel()
 	e := start(t)
 	everyone := (&tenant{shard: e.shard, base: prefix + "/clusters/%2A", name: "%2A"}).watch(t, infras+"?watch=1&resourceVersion=0&allowWatchBookmarks=true")
 	names := map[string]bool{}

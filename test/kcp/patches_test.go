@@ -33,7 +33,7 @@ func managed(i v1alpha1.Infra, manager string, op metav1.ManagedFieldsOperationT
 // TestPatches: merge patch, JSON patch and server-side apply, each on object and
 // record, with the managed fields that kcp doesn't keep for virtual resources.
 func TestPatches(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	w := start(t).tenant(t, "patches")
 	w.create(t, "a", "one")
 	w.settled(t)
@@ -92,7 +92,7 @@ func TestPatches(t *testing.T) {
 // TestStatus: the status subresource changes the status alone, and its public part
 // gets into the record.
 func TestStatus(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	w := start(t).tenant(t, "status")
 	w.create(t, "a", "one")
 	w.settled(t)
@@ -134,7 +134,7 @@ func TestStatus(t *testing.T) {
 // TestWhatKCPSkips: unknown fields, defaults and validation, which kcp leaves to the
 // server of a virtual resource. What is refused makes no record.
 func TestWhatKCPSkips(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	w := start(t).tenant(t, "skipped")
 	body := func(name, spec string) string {
 		return `{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","metadata":{"name":"` + name + `"},"spec":` + spec + `}`

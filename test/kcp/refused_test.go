@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"socialweb.computer/infra-apiserver/internal/certpair"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
 // TestRefused: what must not come in, doesn't. No other test runs beside it: all that
@@ -47,6 +48,15 @@ func newVictim(t *testing.T) *victim {
 		w.create(t, "a", "of "+w.name)
 		w.settled(t)
 	}
+	// What earlier tests left has come to rest.
+	waitFor(t, "everything in sync", func() error {
+		for _, i := range decode[v1alpha1.InfraList](t, e.all(t, infras+"?resourceVersion=0").body).Items {
+			if i.Status.Record != nil && i.Status.Record.Direction != v1alpha1.DirectionInSync {
+				return fmt.Errorf("%s in %s: %+v", i.Name, i.Annotations["kcp.io/cluster"], i.Status.Record)
+			}
+		}
+		return nil
+	})
 	v.counted, v.before = refusals(t), e.stored(t, v.account, v.neighbour.account)
 	return v
 }

@@ -205,6 +205,9 @@ func encode(t testing.TB, v any) string {
 	return string(b)
 }
 
+// later tells whether the answer says that the request may succeed later.
+func (a answer) later() bool { return a.fault.Details != nil && a.fault.Details.RetryAfterSeconds > 0 }
+
 // err is nil where the answer is a success.
 func (a answer) err() error {
 	if a.status < http.StatusMultipleChoices {

@@ -118,10 +118,17 @@ func (w *tenant) do(t testing.TB, r request) answer {
 	return w.shard.do(t, r)
 }
 
-// must is do for requests that have to succeed.
+// must is do for requests that have to succeed. A read is tried again where the PDS was
+// too slow for it.
 func (w *tenant) must(t testing.TB, r request) answer {
 	t.Helper()
-	a := w.do(t, r)
+	var a answer
+	waitFor(t, "an answer", func() error {
+		if a = w.do(t, r); r.method == "" && a.later() {
+			return a.err()
+		}
+		return nil
+	})
 	if a.status >= http.StatusMultipleChoices {
 		t.Fatalf("%s %s in %s: %d %s", r.method, r.path, w.name, a.status, a.body)
 	}

@@ -20,7 +20,7 @@ type object struct {
 // TestVerbs: each verb as a shard sends it, what it answers, and what the record is
 // afterwards.
 func TestVerbs(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	e := start(t)
 	w := e.tenant(t, "verbs")
 
@@ -96,7 +96,7 @@ func TestVerbs(t *testing.T) {
 
 // TestEveryKind: all kinds of the export have all verbs, in a workspace.
 func TestEveryKind(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	e := start(t)
 	w := e.tenant(t, "kinds")
 	other := e.account(t)

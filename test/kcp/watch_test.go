@@ -128,7 +128,7 @@ func (w *watching) change(t testing.TB, kind, name, description string) v1alpha1
 // TestWatch: a watch shows what is done through the shard and what is done on the PDS,
 // while it is open.
 func TestWatch(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	w := start(t).tenant(t, "watched")
 	w.create(t, "a", "one")
 	w.settled(t)

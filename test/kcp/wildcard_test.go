@@ -18,7 +18,7 @@ import (
 // that workspace are refused, with a reason that names its repository alone; all
 // workspaces together, and each other one, are read as before.
 func TestWildcardHasNoBarrier(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	e := start(t)
 	proxy, err := testproxy.New(e.pds.URL)
 	if err != nil {
