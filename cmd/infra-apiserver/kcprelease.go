@@ -32,7 +32,7 @@ func newKCPRelease() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	serverFlags(fs, &kubeconfig, &context)
+	serverFlags(fs, &kubeconfig, &context, "/clusters/WORKSPACE")
 	fs.BoolVar(&o.Force, "force", false, "Release a workspace that isn't told to be gone.")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "Do nothing, and tell what would be done.")
 	fs.DurationVar(&o.Timeout, "timeout", release.DefaultTimeout, fmt.Sprintf("How long contracts may take to be released. What isn't by then is named, and goes on: call it again. 0: %s.", release.DefaultTimeout))

@@ -57,15 +57,15 @@ func newKCPWorkspaces() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	serverFlags(fs, &kubeconfig, &context)
+	serverFlags(fs, &kubeconfig, &context, "/clusters/*")
 	fs.StringVar(&kcp, "kcp-kubeconfig", "", "kubeconfig file of the workspace of kcp that has the APIExport. Empty: kcp is not asked.")
 	fs.StringVar(&name, "kcp-export", export.DefaultExport, "Name of the APIExport, and of its APIExportEndpointSlice.")
 	return cmd
 }
 
-// serverFlags lead to the server itself.
-func serverFlags(fs *pflag.FlagSet, kubeconfig, context *string) {
-	fs.StringVar(kubeconfig, "kubeconfig", "", "kubeconfig file that leads to infra-apiserver itself, run with --workspaces, as a user with the verb access on /clusters/WORKSPACE. Empty: as kubectl finds it.")
+// serverFlags lead to the server itself, by a path.
+func serverFlags(fs *pflag.FlagSet, kubeconfig, context *string, path string) {
+	fs.StringVar(kubeconfig, "kubeconfig", "", "kubeconfig file that leads to infra-apiserver itself, run with --workspaces, as a user with the verb access on "+path+". Empty: as kubectl finds it.")
 	fs.StringVar(context, "context", "", "Its context. Empty: the current one.")
 }
 

@@ -49,7 +49,7 @@ func (o *KCPOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ShardClientCAFile, flagShardCA[2:], o.ShardClientCAFile,
 		"File with the authorities of the client certificates of kcp's shards. Opens /clusters/<workspace>/… for them, and for them alone below "+flagKCPPrefix+". It is read again when it changes.")
 	fs.StringSliceVar(&o.ShardAllowedNames, flagShardNames[2:], o.ShardAllowedNames,
-		"Common names of the shards' certificates, as patterns in which * stands for any text.")
+		"Common names of the shards' certificates, as patterns in which * stands for any text. kcp prescribes none.")
 	fs.StringVar(&o.PathPrefix, flagKCPPrefix[2:], o.PathPrefix,
 		"What comes before /clusters/<workspace>/… in the URL that kcp is given. Empty: nothing.")
 	fs.StringSliceVar(&o.ExecuteDIDs, flagKCPExecution[2:], o.ExecuteDIDs,

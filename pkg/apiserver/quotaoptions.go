@@ -40,7 +40,7 @@ func (o *QuotaOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MaxBytes, "workspace-max-bytes", o.MaxBytes,
 		"Bytes that the objects of a workspace may take in etcd, like 64Mi; the workspace default left out. Empty: any number.")
 	fs.Float64Var(&o.WriteRate, "workspace-write-rate", o.WriteRate,
-		"Writes a second that a workspace may send through kcp; at once, twice as many, or 10. 0: any number.")
+		"Writes a second that a workspace may send through kcp, dry runs left out; at once twice as many, and 10 at least. 0: any number.")
 	fs.IntVar(&o.MaxInflight, "workspace-max-inflight", o.MaxInflight,
 		"Requests of a workspace, watches left out, that may be at work at once where they came through kcp. 0: any number.")
 }

@@ -35,7 +35,7 @@ func (o *Options) checkShardCertificate(ctx context.Context, r *Report) error {
 			name, issuer := subject(o.ShardCertificate)
 			r.fault(Finding{
 				fmt.Sprintf("%s refuses the shard %q: %s", u, name, status),
-				fmt.Sprintf("serve with a --kcp-shard-client-ca-file that has the authority %q, and --kcp-shard-allowed-names that %q fits; "+
+				fmt.Sprintf("serve with a --kcp-shard-client-ca-file that has the authority %q, --kcp-shard-allowed-names that %q fits, and the --kcp-path-prefix of --url; "+
 					"what is in front of this server must pass TLS through, or show such a certificate itself", issuer, name),
 			})
 		case code != http.StatusOK:
