@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/fairly"
 )
 
 const (
@@ -33,51 +35,46 @@ func newQueue(c clock.WithTicker) *queue {
 		workqueue.TypedRateLimitingQueueConfig[Key]{Name: "infra_controller", Clock: c})}
 }
 
-// run reconciles with n workers until ctx ends and the last has returned. Calls that
-// are under way then have a short time to end by themselves.
+// run reconciles with n workers, fairly to all workspaces, until ctx ends and the last
+// call has returned. Calls that are under way then have a short time to end by themselves.
 func (q *queue) run(ctx context.Context, n int, reconcile func(context.Context, Key) (time.Time, error)) {
 	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	var workers sync.WaitGroup
-	for range n {
-		workers.Go(func() {
-			for ctx.Err() == nil && q.next(calls, reconcile) {
-			}
-		})
+	crew := &fairly.Crew[Key]{Queue: q, Workspace: func(k Key) string { return k.Workspace }, Workers: n, Clock: q.clock}
+	crew.Do = func(calls context.Context, k Key) {
+		if ctx.Err() == nil {
+			q.work(calls, k, reconcile)
+		}
 	}
+	var working sync.WaitGroup
+	working.Go(func() { crew.Run(calls) })
 	<-ctx.Done()
 	q.ShutDown()
 	late := time.AfterFunc(endGrace, cancel)
 	defer late.Stop()
-	workers.Wait()
+	working.Wait()
 }
 
-// next reconciles one object; false: the queue has ended.
-func (q *queue) next(ctx context.Context, reconcile func(context.Context, Key) (time.Time, error)) bool {
-	k, ended := q.Get()
-	if ended {
-		return false
-	}
-	defer q.Done(k)
+// work reconciles one object.
+func (q *queue) work(ctx context.Context, k Key, reconcile func(context.Context, Key) (time.Time, error)) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	log := klog.FromContext(ctx).WithValues("kind", k.Kind, "object", klog.KObj(k))
 	at, err := reconcile(klog.NewContext(ctx, log), k)
 	switch {
 	case ctx.Err() != nil:
-		return true
+		return
 	case apierrors.IsConflict(err):
 		// Somebody wrote meanwhile, or the cache is behind: no fault.
 		log.V(4).Info("Will look again", "err", err)
 		q.AddRateLimited(k)
-		return true
+		return
 	case err != nil:
 		log.Info("Not reconciled, will try again", "err", err, "failures", q.NumRequeues(k)+1)
 		q.AddRateLimited(k)
-		return true
+		return
 	}
 	q.Forget(k)
 	if !at.IsZero() {
 		q.AddAfter(k, max(at.Sub(q.clock.Now()), 0))
 	}
-	return true
 }

@@ -10,11 +10,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/fairly"
 	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
-// collectionWorkers reconcile collections at once.
+// collectionWorkers begin to reconcile collections.
 const collectionWorkers = 4
 
 // endEvery is how long ago a deletion must have been worked at to be looked for: by
@@ -83,13 +84,15 @@ func (m *Manager) collected(k key) bool {
 	})
 }
 
-// nextCollection takes one collection from the queue; false: the queue has ended.
-func (m *Manager) nextCollection(ctx context.Context) bool {
-	k, end := m.collectionQueue.Get()
-	if end {
-		return false
+// collectionCrew reconciles collections.
+func (m *Manager) collectionCrew(n int) *fairly.Crew[collectionKey] {
+	return &fairly.Crew[collectionKey]{
+		Queue: m.collectionQueue, Workspace: func(k collectionKey) string { return k.workspace }, Do: m.workCollection, Workers: n, Clock: m.Clock,
 	}
-	defer m.collectionQueue.Done(k)
+}
+
+// workCollection reconciles a collection of the queue.
+func (m *Manager) workCollection(ctx context.Context, k collectionKey) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	logger := klog.FromContext(ctx).WithValues(k.kind.user, klog.KRef(k.workspace, k.name))
@@ -110,7 +113,6 @@ func (m *Manager) nextCollection(ctx context.Context) bool {
 	default:
 		m.collectionQueue.Forget(k)
 	}
-	return true
 }
 
 // reconcileCollection brings the status of a collection, and its children where it

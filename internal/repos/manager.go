@@ -17,13 +17,14 @@ import (
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/atproto/events"
 	"socialweb.computer/infra-apiserver/internal/credentials"
+	"socialweb.computer/infra-apiserver/internal/fairly"
 	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 )
 
 const (
-	// workers reconcile at once. One that waits for a dead PDS holds up one
-	// worker for reconcileTimeout.
+	// workers begin to reconcile. What waits for a dead PDS, for reconcileTimeout,
+	// holds up its workspace alone.
 	workers          = 8
 	reconcileTimeout = 30 * time.Second
 	// lookEvery is how often the hub's state of each repository is compared with
@@ -130,27 +131,17 @@ func (m *Manager) Run(ctx context.Context) error {
 	for _, kind := range collectionKinds {
 		g.Go(func() error { m.collections.follow(ctx, kind, m.All); return nil })
 	}
-	for range workers {
-		g.Go(func() error {
-			// What appears by a collection must be known before anything is mounted: a
-			// rebuild makes the children anew.
-			select {
-			case <-m.collections.listed:
-			case <-ctx.Done():
-				return nil
-			}
-			for m.next(ctx) {
-			}
-			return nil
-		})
-	}
-	for range collectionWorkers {
-		g.Go(func() error {
-			for m.nextCollection(ctx) {
-			}
-			return nil
-		})
-	}
+	g.Go(func() error {
+		// What appears by a collection must be known before anything is mounted: a
+		// rebuild makes the children anew.
+		select {
+		case <-m.collections.listed:
+			m.crew(workers).Run(ctx)
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	g.Go(func() error { m.collectionCrew(collectionWorkers).Run(ctx); return nil })
 	<-ctx.Done()
 	m.shutDown()
 	err := g.Wait()
@@ -163,13 +154,13 @@ func (m *Manager) shutDown() {
 	m.collectionQueue.ShutDown()
 }
 
-// next takes one AtprotoRepo from the queue; false: the queue has ended.
-func (m *Manager) next(ctx context.Context) bool {
-	k, end := m.queue.Get()
-	if end {
-		return false
-	}
-	defer m.queue.Done(k)
+// crew reconciles AtprotoRepos.
+func (m *Manager) crew(n int) *fairly.Crew[key] {
+	return &fairly.Crew[key]{Queue: m.queue, Workspace: func(k key) string { return k.workspace }, Do: m.work, Workers: n, Clock: m.Clock}
+}
+
+// work reconciles an AtprotoRepo of the queue.
+func (m *Manager) work(ctx context.Context, k key) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	logger := klog.FromContext(ctx).WithValues("atprotorepo", klog.KRef(k.workspace, k.name))
@@ -190,7 +181,6 @@ func (m *Manager) next(ctx context.Context) bool {
 	default:
 		m.queue.Forget(k)
 	}
-	return true
 }
 
 // look queues every AtprotoRepo whose status the hub has outrun.
