@@ -24,7 +24,7 @@ var (
 	workspaceWrites = counter("workspace_writes_total",
 		"Writes of objects (create, update, delete, status) that requests made in a workspace.", "workspace")
 	workspaceRefused = counter("workspace_refused_total",
-		"What a limit of its workspace refused: objects and bytes (a write), write_rate and inflight (a request).", "workspace", "limit")
+		"What a limit of its workspace refused: objects and bytes (a write), write_rate, inflight and watches (a request).", "workspace", "limit")
 )
 
 // Workspace is what a workspace has at one moment.
@@ -46,9 +46,10 @@ const (
 	// LimitObjects and LimitBytes refuse a write.
 	LimitObjects = "objects"
 	LimitBytes   = "bytes"
-	// LimitWriteRate and LimitInflight refuse a request.
+	// LimitWriteRate, LimitInflight and LimitWatches refuse a request.
 	LimitWriteRate = "write_rate"
 	LimitInflight  = "inflight"
+	LimitWatches   = "watches"
 )
 
 // WorkspaceRefused counts what a limit refused, by one of the names above.
@@ -124,7 +125,7 @@ func workspaces(now time.Time) map[string]Workspace {
 	}
 	for _, ws := range seats.leave(there, now) {
 		workspaceWrites.Delete(map[string]string{"workspace": ws})
-		for _, l := range []string{LimitObjects, LimitBytes, LimitWriteRate, LimitInflight} {
+		for _, l := range []string{LimitObjects, LimitBytes, LimitWriteRate, LimitInflight, LimitWatches} {
 			workspaceRefused.Delete(map[string]string{"workspace": ws, "limit": l})
 		}
 	}

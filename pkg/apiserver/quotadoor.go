@@ -23,14 +23,20 @@ import (
 // through the door of kcp, where all users of all workspaces are one client. What comes
 // otherwise (the controller, administrators, the server itself) isn't bounded here.
 type doorLimits struct {
-	rate        float64 // writes a second; 0: any number
-	maxInflight int     // 0: any number
-	clock       clock.PassiveClock
+	rate  float64 // writes a second; 0: any number
+	clock clock.PassiveClock
 
-	mu       sync.Mutex // guards what follows
-	inflight map[string]int
-	buckets  map[string]*rate.Limiter
-	swept    time.Time
+	mu                sync.Mutex // guards what follows
+	inflight, watches atOnce
+	buckets           map[string]*rate.Limiter
+	swept             time.Time
+}
+
+// atOnce counts the requests of one sort that are at work.
+type atOnce struct {
+	what, limit string         // in words, and for the metric
+	most        int            // of a workspace; 0: any number
+	of          map[string]int // by workspace; none: no entry
 }
 
 func newDoorLimits(o *QuotaOptions, c clock.PassiveClock) *doorLimits {
@@ -38,8 +44,9 @@ func newDoorLimits(o *QuotaOptions, c clock.PassiveClock) *doorLimits {
 		o = &QuotaOptions{}
 	}
 	return &doorLimits{
-		rate: o.WriteRate, maxInflight: o.MaxInflight, clock: c,
-		inflight: map[string]int{}, buckets: map[string]*rate.Limiter{}, swept: c.Now(),
+		rate: o.WriteRate, clock: c, buckets: map[string]*rate.Limiter{}, swept: c.Now(),
+		inflight: atOnce{"requests at work", metrics.LimitInflight, o.MaxInflight, map[string]int{}},
+		watches:  atOnce{"watches", metrics.LimitWatches, o.MaxWatches, map[string]int{}},
 	}
 }
 
@@ -62,13 +69,15 @@ func (l *doorLimits) handler(next http.Handler, resolver genericapirequest.Reque
 			responsewriters.ErrorNegotiated(apierrors.NewBadRequest("the path or the query can't be read"), codecs, schema.GroupVersion{Version: "v1"}, w, r)
 			return
 		}
-		if info.Verb != "watch" {
-			if !l.enter(ws) {
-				refuse(apierrors.NewTooManyRequests(fmt.Sprintf("workspace %s has %d requests at work, which is as many as it may: try again", ws, l.maxInflight), 1), metrics.LimitInflight)
-				return
-			}
-			defer l.leave(ws)
+		sort := &l.inflight
+		if info.Verb == "watch" {
+			sort = &l.watches
 		}
+		if !l.enter(sort, ws) {
+			refuse(apierrors.NewTooManyRequests(fmt.Sprintf("workspace %s has %d %s, which is as many as it may: try again", ws, sort.most, sort.what), 1), sort.limit)
+			return
+		}
+		defer l.leave(sort, ws)
 		if wait := l.wait(ws, r, info); wait > 0 {
 			refuse(apierrors.NewTooManyRequests(fmt.Sprintf("workspace %s writes more often than %g times a second, which is as often as it may: try again", ws, l.rate), wait), metrics.LimitWriteRate)
 			return
@@ -77,29 +86,35 @@ func (l *doorLimits) handler(next http.Handler, resolver genericapirequest.Reque
 	})
 }
 
-func (l *doorLimits) enter(ws string) bool {
+func (l *doorLimits) enter(a *atOnce, ws string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.maxInflight > 0 && l.inflight[ws] >= l.maxInflight {
+	if a.most > 0 && a.of[ws] >= a.most {
 		return false
 	}
-	l.inflight[ws]++
+	a.of[ws]++
 	return true
 }
 
-func (l *doorLimits) leave(ws string) {
+func (l *doorLimits) leave(a *atOnce, ws string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.inflight[ws]--; l.inflight[ws] == 0 {
-		delete(l.inflight, ws)
+	if a.of[ws]--; a.of[ws] == 0 {
+		delete(a.of, ws)
 	}
+}
+
+// dryRun tells whether a request says in its query that it writes nothing. That of a
+// deletion doesn't count where there are options in its body, and so not here.
+func dryRun(r *http.Request) bool {
+	return r.Method != http.MethodDelete && r.URL.Query().Get("dryRun") != ""
 }
 
 // wait takes a write from the workspace's bucket. If there is none it is how many
 // seconds it takes until there is. A request that writes nothing takes none, nor does a
 // dry run.
 func (l *doorLimits) wait(ws string, r *http.Request, info *genericapirequest.RequestInfo) (seconds int) {
-	if l.rate <= 0 || !info.IsResourceRequest || r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Query().Get("dryRun") != "" {
+	if l.rate <= 0 || !info.IsResourceRequest || r.Method == http.MethodGet || r.Method == http.MethodHead || dryRun(r) {
 		return 0
 	}
 	l.mu.Lock()

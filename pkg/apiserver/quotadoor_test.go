@@ -68,6 +68,8 @@ func TestWriteRate(t *testing.T) {
 			t.Errorf("%s: Retry-After %q", method, after)
 		}
 	}
+	// What a deletion has in its body outweighs its query.
+	tooMany(t, "a deletion that says it is a dry run", d.send(http.MethodDelete, infras+"/a?dryRun=All", "one", shardName))
 	for name, w := range map[string]*httptest.ResponseRecorder{
 		"a read":            d.send(http.MethodGet, infras, "one", shardName),
 		"a dry run":         d.send(http.MethodPost, infras+"?dryRun=All", "one", shardName),
@@ -114,44 +116,57 @@ func TestSlowWriteRate(t *testing.T) {
 	}
 }
 
-// TestInflight: of a workspace's requests so many are at work at once; watches, other
-// workspaces and all of them together aren't held back.
-func TestInflight(t *testing.T) {
+// TestAtOnce: of a workspace's requests so many are at work at once, and so many
+// watches; those of the other sort, other workspaces and all of them together aren't held
+// back.
+func TestAtOnce(t *testing.T) {
 	t.Parallel()
-	arrived, release := make(chan struct{}), make(chan struct{})
-	d := newLimitedDoor(t, &QuotaOptions{MaxInflight: 2}, testclock.NewFakeClock(time.Now()), func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/slow") {
-			arrived <- struct{}{}
-			<-release
-		}
-		ok(w, r)
-	})
-	done := make(chan int, 2)
-	for range 2 {
-		go func() { done <- d.send(http.MethodGet, infras+"/slow", "one", shardName).Code }()
-		<-arrived
-	}
-	if after := tooMany(t, "a third", d.send(http.MethodGet, infras, "one", shardName)); after != "1" {
-		t.Errorf("Retry-After %q", after)
-	}
-	for name, w := range map[string]*httptest.ResponseRecorder{
-		"a watch":           d.send(http.MethodGet, infras+"?watch=1", "one", shardName),
-		"another workspace": d.send(http.MethodGet, infras, "two", shardName),
-		"all workspaces":    d.send(http.MethodGet, infras, "*", shardName),
-		"by the plain path": d.send(http.MethodGet, infras, "one", ""),
+	for name, c := range map[string]struct {
+		o           QuotaOptions
+		query, free string // of those that are bounded, and of those that aren't
+	}{
+		"requests": {QuotaOptions{MaxInflight: 2}, "", "?watch=1"},
+		"watches":  {QuotaOptions{MaxWatches: 2}, "?watch=1", ""},
 	} {
-		if w.Code != http.StatusOK {
-			t.Errorf("%s: %d %s", name, w.Code, w.Body)
-		}
-	}
-	close(release)
-	for range 2 {
-		if code := <-done; code != http.StatusOK {
-			t.Errorf("%d", code)
-		}
-	}
-	if w := d.send(http.MethodGet, infras, "one", shardName); w.Code != http.StatusOK || len(d.limits.inflight) != 0 {
-		t.Errorf("afterwards: %d, %v", w.Code, d.limits.inflight)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			arrived, release := make(chan struct{}), make(chan struct{})
+			d := newLimitedDoor(t, &c.o, testclock.NewFakeClock(time.Now()), func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Has("limit") {
+					arrived <- struct{}{}
+					<-release
+				}
+				ok(w, r)
+			})
+			slow := infras + "?limit=1" + strings.Replace(c.query, "?", "&", 1)
+			done := make(chan int, 2)
+			for range 2 {
+				go func() { done <- d.send(http.MethodGet, slow, "one", shardName).Code }()
+				<-arrived
+			}
+			if after := tooMany(t, "a third", d.send(http.MethodGet, infras+c.query, "one", shardName)); after != "1" {
+				t.Errorf("Retry-After %q", after)
+			}
+			for name, w := range map[string]*httptest.ResponseRecorder{
+				"another sort":      d.send(http.MethodGet, infras+c.free, "one", shardName),
+				"another workspace": d.send(http.MethodGet, infras+c.query, "two", shardName),
+				"all workspaces":    d.send(http.MethodGet, infras+c.query, "*", shardName),
+				"by the plain path": d.send(http.MethodGet, infras+c.query, "one", ""),
+			} {
+				if w.Code != http.StatusOK {
+					t.Errorf("%s: %d %s", name, w.Code, w.Body)
+				}
+			}
+			close(release)
+			for range 2 {
+				if code := <-done; code != http.StatusOK {
+					t.Errorf("%d", code)
+				}
+			}
+			if w := d.send(http.MethodGet, infras+c.query, "one", shardName); w.Code != http.StatusOK || len(d.limits.inflight.of)+len(d.limits.watches.of) != 0 {
+				t.Errorf("afterwards: %d, %v, %v", w.Code, d.limits.inflight.of, d.limits.watches.of)
+			}
+		})
 	}
 }
 

@@ -14,8 +14,14 @@ import (
 // --workspace-max-inflight says otherwise.
 const defaultMaxInflight = 100
 
+// defaultMaxWatches is how many watches a workspace may have unless
+// --workspace-max-watches says otherwise. One costs some 50 KiB.
+const defaultMaxWatches = 1000
+
 // NewQuotaOptions returns the defaults.
-func NewQuotaOptions() *QuotaOptions { return &QuotaOptions{MaxInflight: defaultMaxInflight} }
+func NewQuotaOptions() *QuotaOptions {
+	return &QuotaOptions{MaxInflight: defaultMaxInflight, MaxWatches: defaultMaxWatches}
+}
 
 // QuotaOptions bound what each workspace may have, but for the default one, which has
 // no limits. The zero value, and nil: no limits at all.
@@ -31,6 +37,9 @@ type QuotaOptions struct {
 	// MaxInflight is how many of its requests, watches left out, may be at work at once
 	// that came through that door; 0: any number.
 	MaxInflight int
+	// MaxWatches is how many watches it may have at once that came through that door; 0:
+	// any number.
+	MaxWatches int
 }
 
 // AddFlags binds the options to flags.
@@ -43,6 +52,8 @@ func (o *QuotaOptions) AddFlags(fs *pflag.FlagSet) {
 		"Writes a second that a workspace may send through kcp, dry runs left out; at once twice as many, and 10 at least. 0: any number.")
 	fs.IntVar(&o.MaxInflight, "workspace-max-inflight", o.MaxInflight,
 		"Requests of a workspace, watches left out, that may be at work at once where they came through kcp. 0: any number.")
+	fs.IntVar(&o.MaxWatches, "workspace-max-watches", o.MaxWatches,
+		"Watches that a workspace may have at once where they came through kcp. 0: any number.")
 }
 
 // Validate tells everything that is wrong with the options.
@@ -60,6 +71,9 @@ func (o *QuotaOptions) Validate() []error {
 	errs = append(errs, checkRate("--workspace-write-rate", o.WriteRate, "0 for any number")...)
 	if o.MaxInflight < 0 {
 		errs = append(errs, fmt.Errorf("--workspace-max-inflight %d: must not be negative: give a number, or 0 for any number", o.MaxInflight))
+	}
+	if o.MaxWatches < 0 {
+		errs = append(errs, fmt.Errorf("--workspace-max-watches %d: must not be negative: give a number, or 0 for any number", o.MaxWatches))
 	}
 	return errs
 }

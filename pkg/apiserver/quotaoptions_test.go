@@ -27,6 +27,7 @@ func TestQuotaOptions(t *testing.T) {
 		"--workspace-max-bytes=100E":   {usage.Limits{}, "write it like 64Mi"},
 		"--workspace-write-rate=-2":    {usage.Limits{}, "0 for any number"},
 		"--workspace-max-inflight=-10": {usage.Limits{}, "give a number, or 0 for any number"},
+		"--workspace-max-watches=-10":  {usage.Limits{}, "give a number, or 0 for any number"},
 	} {
 		o := NewQuotaOptions()
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -133,8 +133,7 @@ func (s *quotaStorage) limited(ctx context.Context) bool {
 
 // growth begins the comparison of an update that may be refused for making the object
 // larger: one of a spec or of metadata, near the limit. The old object is measured
-// before anybody gets it. Field managers don't count: a write that removes something
-// names a new one.
+// before anybody gets it.
 func (s *quotaStorage) growth(ctx context.Context, old runtime.Object) (func(obj runtime.Object) (int, error), error) {
 	nothing := func(runtime.Object) (int, error) { return 0, nil }
 	if s.resource == socialweb.Resource("computecontracts") {
@@ -147,7 +146,7 @@ func (s *quotaStorage) growth(ctx context.Context, old runtime.Object) (func(obj
 	if ws, _ := repostore.WorkspaceFrom(ctx); !s.usage.NearBytes(ws, largest) {
 		return nothing, nil
 	}
-	was, err := s.encoded(old, false)
+	was, err := s.counted(old)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +154,7 @@ func (s *quotaStorage) growth(ctx context.Context, old runtime.Object) (func(obj
 		if m, err := meta.Accessor(obj); err != nil || m.GetDeletionTimestamp() != nil {
 			return 0, err // it goes: whoever lets it go must not be held up
 		}
-		is, err := s.encoded(obj, false)
+		is, err := s.counted(obj)
 		return is - was, err
 	}, nil
 }
@@ -166,6 +165,21 @@ func (s *quotaStorage) size(ctx context.Context, obj runtime.Object) (int, error
 		return 0, nil
 	}
 	return s.encoded(obj, true)
+}
+
+// freeManagers is how many bytes of field managers of an object don't count: a write that
+// removes something names a new one.
+const freeManagers = 16 << 10
+
+// counted is the size that an update must not enlarge. Managers beyond what is free
+// count: each that applies what is there already makes the object larger.
+func (s *quotaStorage) counted(obj runtime.Object) (int, error) {
+	without, err := s.encoded(obj, false)
+	if err != nil {
+		return 0, err
+	}
+	all, err := s.encoded(obj, true)
+	return without + max(0, all-without-freeManagers), err
 }
 
 // encoded is how many bytes an object has, encoded for etcd.

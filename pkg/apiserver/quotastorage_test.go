@@ -94,7 +94,7 @@ func TestNotCounted(t *testing.T) {
 }
 
 // TestWhatGrows: of updates those are bounded that make an object larger, by a spec or
-// by metadata; field managers don't count.
+// by metadata, or by more field managers than those of a few writes.
 func TestWhatGrows(t *testing.T) {
 	t.Parallel()
 	s, _, _ := bounded(usage.Limits{Bytes: 1}, true)
@@ -105,17 +105,18 @@ func TestWhatGrows(t *testing.T) {
 		change            func(*socialweb.Infra)
 		grows             bool
 	}{
-		"a longer description":   {"update", "", func(i *socialweb.Infra) { i.Spec.Description = "afterwards" }, true},
-		"a label":                {"patch", "", func(i *socialweb.Infra) { i.Labels = map[string]string{"a": "b"} }, true},
-		"a shorter description":  {"update", "", func(i *socialweb.Infra) { i.Spec.Description = "" }, false},
-		"the same":               {"update", "", func(*socialweb.Infra) {}, false},
-		"a status":               {"patch", "status", func(i *socialweb.Infra) { i.Status.Phase = "deployed" }, false},
-		"a deletion":             {"delete", "", func(i *socialweb.Infra) { i.Finalizers = append(i.Finalizers, "foregroundDeletion") }, false},
-		"a deletion of many":     {"deletecollection", "", func(i *socialweb.Infra) { i.DeletionTimestamp = &metav1.Time{} }, false},
-		"one that goes":          {"update", "", func(i *socialweb.Infra) { i.DeletionTimestamp, i.Spec.Description = &metav1.Time{}, "afterwards" }, false},
-		"the end of a finalizer": {"patch", "", func(i *socialweb.Infra) { i.Finalizers = nil; i.ManagedFields = managers("x") }, false},
-		"another field manager":  {"patch", "", func(i *socialweb.Infra) { i.ManagedFields = managers("x", "y") }, false},
-		"a longer version":       {"update", "", func(i *socialweb.Infra) { i.ResourceVersion = "1000" }, false},
+		"a longer description":          {"update", "", func(i *socialweb.Infra) { i.Spec.Description = "afterwards" }, true},
+		"a label":                       {"patch", "", func(i *socialweb.Infra) { i.Labels = map[string]string{"a": "b"} }, true},
+		"a shorter description":         {"update", "", func(i *socialweb.Infra) { i.Spec.Description = "" }, false},
+		"the same":                      {"update", "", func(*socialweb.Infra) {}, false},
+		"a status":                      {"patch", "status", func(i *socialweb.Infra) { i.Status.Phase = "deployed" }, false},
+		"a deletion":                    {"delete", "", func(i *socialweb.Infra) { i.Finalizers = append(i.Finalizers, "foregroundDeletion") }, false},
+		"a deletion of many":            {"deletecollection", "", func(i *socialweb.Infra) { i.DeletionTimestamp = &metav1.Time{} }, false},
+		"one that goes":                 {"update", "", func(i *socialweb.Infra) { i.DeletionTimestamp, i.Spec.Description = &metav1.Time{}, "afterwards" }, false},
+		"the end of a finalizer":        {"patch", "", func(i *socialweb.Infra) { i.Finalizers = nil; i.ManagedFields = managers("x") }, false},
+		"another field manager":         {"patch", "", func(i *socialweb.Infra) { i.ManagedFields = managers("x", "y") }, false},
+		"managers of a thousand fields": {"patch", "", func(i *socialweb.Infra) { i.ManagedFields = managers("x", strings.Repeat("y", freeManagers)) }, true},
+		"a longer version":              {"update", "", func(i *socialweb.Infra) { i.ResourceVersion = "1000" }, false},
 	} {
 		grows, err := s.growth(ofRequest(t, "one", "alice", c.verb, c.subresource), old)
 		if err != nil {
