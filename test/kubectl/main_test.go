@@ -8,7 +8,7 @@ import (
 )
 
 // run is TestMain: of a control plane with the build tag e2e.
-var run = testdev.Main
+var run = func(m *testing.M) { testdev.Main(m) }
 
 func TestMain(m *testing.M) {
 	if code, called := plugin(); called {
