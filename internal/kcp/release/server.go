@@ -85,7 +85,7 @@ func (s *Server) list(ctx context.Context, workspace, resource, version string) 
 	if version != "" {
 		get = get.Param("resourceVersion", version).Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 	}
-	body, err := get.DoRaw(ctx)
+	body, err := answer(get.Do(ctx))
 	if err != nil {
 		return nil, "", hint(fmt.Errorf("listing %s of workspace %s: %w", resource, workspace, err))
 	}
@@ -116,7 +116,7 @@ func (s *Server) patch(ctx context.Context, workspace, resource string, o *item,
 	if err != nil {
 		return fmt.Errorf("patch: %w", err)
 	}
-	body, err := c.Patch(types.MergePatchType).Resource(resource).Name(o.Name).Param("fieldManager", fieldManager).Body(data).DoRaw(ctx)
+	body, err := answer(c.Patch(types.MergePatchType).Resource(resource).Name(o.Name).Param("fieldManager", fieldManager).Body(data).Do(ctx))
 	if err != nil {
 		return err
 	}
@@ -146,13 +146,21 @@ func (s *Server) remove(ctx context.Context, workspace, resource string, o *item
 	return c.Delete().Resource(resource).Name(o.Name).Body(data).Do(ctx).Error()
 }
 
+// answer is the body, or the error in the server's words.
+func answer(r rest.Result) ([]byte, error) {
+	if err := r.Error(); err != nil {
+		return nil, err
+	}
+	return r.Raw()
+}
+
 // hint says how to mend what a kubeconfig lacks.
 func hint(err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w: the kubeconfig must lead to infra-apiserver itself, run with --workspaces, not to a cluster that aggregates it", err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w: its user needs the verb access on the path of the workspace (nonResourceURLs /clusters/WORKSPACE, or /clusters/* for all), beside the right to the objects", err)
+		return fmt.Errorf("%w; the kubeconfig must lead to infra-apiserver itself, and its user needs the verb access on the path of the workspace (nonResourceURLs /clusters/WORKSPACE, or /clusters/* for all), beside the right to the objects", err)
 	}
 	return err
 }
