@@ -82,6 +82,9 @@ func (h *Hub) RemoveRepo(workspace, name string) {
 	if m := h.mounts[workspace][name]; m != nil {
 		m.stop()
 		delete(h.mounts[workspace], name)
+		if len(h.mounts[workspace]) == 0 {
+			delete(h.mounts, workspace)
+		}
 	}
 }
 

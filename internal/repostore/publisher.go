@@ -104,7 +104,7 @@ func (h *Hub) followViews(ctx context.Context, add func(item)) error {
 	below := func(prefix string) error {
 		return h.eachKey(ctx, prefix, func(key string, _ []byte, _ int64) error { find(key); return nil })
 	}
-	h.remounted.take() // all are read
+	defer h.remounted.begin()()
 	if err := below(prefix); err != nil {
 		return err
 	}
