@@ -41,7 +41,7 @@ func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recor
 	if sn.identity == nil && !m.Default {
 		done, err := s.admit(ctx, m, g.child)
 		if errors.Is(err, errFull) {
-			return s.full(ctx, m, uri, g)
+			return s.full(ctx, m, uri, g, 0)
 		}
 		if err != nil {
 			return err
@@ -53,9 +53,9 @@ func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recor
 		return err
 	}
 	if sn.identity == nil {
-		done, err := s.takeRoom(ctx, ref, obj)
+		done, size, err := s.takeRoom(ctx, ref, obj)
 		if errors.Is(err, errFull) {
-			return s.full(ctx, m, uri, g)
+			return s.full(ctx, m, uri, g, size)
 		}
 		if err != nil {
 			return err
@@ -76,16 +76,16 @@ func (s *Store) appeared(ctx context.Context, m *mount, ref objectRef, uri recor
 	return nil
 }
 
-// full: the record has no object for want of room. What was read may have been deleted
-// since: it would want room for ever.
-func (s *Store) full(ctx context.Context, m *mount, uri recordURI, g guard) error {
+// full: the record has no object, of size bytes, for want of room. What was read may
+// have been deleted since: it would want room for ever.
+func (s *Store) full(ctx context.Context, m *mount, uri recordURI, g guard, size int) error {
 	if resp, err := s.txn(ctx, "full", g.makes, nil); err != nil {
 		return err
 	} else if !resp.Succeeded {
 		return errMoved
 	}
 	m.undefer(uri.Key, uri.String())
-	m.wanting(uri.Key)
+	m.wanting(uri.Key, size)
 	return nil
 }
 

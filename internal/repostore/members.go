@@ -98,11 +98,11 @@ func (h *Hub) Members(ctx context.Context, workspace, repo, nsid string) (out Me
 		}
 	}
 	if out.Beyond > 0 {
-		free, limited, err := h.free(ctx, workspace)
+		free, err := h.free(ctx, workspace)
 		if err != nil {
 			return Members{}, false, err
 		}
-		out.WorkspaceFull = limited && free == 0
+		out.WorkspaceFull = free.limited && m.tooFew(nsid, free)
 	}
 	out.Items = slices.DeleteFunc(out.Items, func(i Member) bool {
 		u, _ := parseURI(i.URI)

@@ -99,7 +99,7 @@ func (m *mount) catchUp(ctx context.Context) error {
 			case err == nil:
 				m.progress.done(t)
 			case t.wanted:
-				m.wanting(t.key)
+				m.wanting(t.key, 0)
 			}
 			return err
 		})

@@ -129,11 +129,11 @@ func (m *mount) compareLocked(ctx context.Context, g gap, head string, wait bool
 // and each would cost a request. So it is with the default's where the workspace is
 // bounded.
 func (m *mount) different(ctx context.Context, stores []*Store, shown map[atproto.Key]shownView, held map[atproto.Key]atproto.Record, comparison comparison) ([]atproto.Key, error) {
-	free, limited, err := m.hub.free(ctx, m.Workspace)
+	room, err := m.hub.free(ctx, m.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	all := m.Default && !limited
+	free, all := room.records(), m.Default && !room.limited
 	claimed, detached, err := m.bindings(ctx, stores, all)
 	if err != nil {
 		return nil, err

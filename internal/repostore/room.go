@@ -35,25 +35,27 @@ const beyondBound = 10000
 // beyond are the records of a kind that have no object for want of room. A nil one is
 // empty.
 type beyond struct {
-	keys map[atproto.Key]bool
-	more int // beside them
+	keys map[atproto.Key]int // how many bytes the object of each takes; 0: unknown
+	more int                 // beside them
 	// touched, where not nil, are the records that were added (true) or removed
 	// while a comparison is under way: it has read them before.
 	touched map[atproto.Key]bool
 }
 
-func (b *beyond) add(key atproto.Key) {
+func (b *beyond) add(key atproto.Key, size int) {
 	if b.touched != nil {
 		b.touched[key] = true
 	}
+	_, there := b.keys[key]
 	switch {
-	case b.keys[key]:
+	case there:
+		b.keys[key] = size
 	case len(b.keys) >= beyondBound:
 		b.more++
 	case b.keys == nil:
-		b.keys = map[atproto.Key]bool{key: true}
+		b.keys = map[atproto.Key]int{key: size}
 	default:
-		b.keys[key] = true
+		b.keys[key] = size
 	}
 }
 
@@ -70,16 +72,16 @@ func (b *beyond) remove(key atproto.Key) {
 // replace takes what a comparison has found, sorted, but for what is known better
 // since it began.
 func (b *beyond) replace(found []atproto.Key) {
-	touched := b.touched
+	touched, known := b.touched, b.keys
 	*b = beyond{}
 	for _, key := range found {
-		if there, known := touched[key]; !known || there {
-			b.add(key)
+		if there, told := touched[key]; !told || there {
+			b.add(key, 0)
 		}
 	}
 	for key, there := range touched {
 		if there {
-			b.add(key)
+			b.add(key, known[key])
 		}
 	}
 }
@@ -95,6 +97,20 @@ func (b *beyond) next(n int) []atproto.Key {
 	}
 	slices.SortFunc(keys, byRKey)
 	return keys[:min(n, len(keys))]
+}
+
+// fitting are the first n of them for whose objects, as far as their sizes are known,
+// there is room in free, which is taken. One that is too large keeps none waiting.
+func (b *beyond) fitting(n int, free *space) (out []atproto.Key) {
+	for _, key := range b.next(len(b.keys)) {
+		if len(out) == n {
+			break
+		}
+		if free.take(b.keys[key]) {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // len is how many there are.
@@ -152,12 +168,13 @@ func (m *mount) beyondLocked(nsid string) *beyond {
 	return b
 }
 
-// wanting remembers a record that has no object for want of room.
-func (m *mount) wanting(key atproto.Key) {
+// wanting remembers a record that has no object, of size bytes, for want of room; 0: it
+// isn't known.
+func (m *mount) wanting(key atproto.Key, size int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.Default || m.collected[key.Collection] != nil { // else nothing makes it appear any more
-		m.beyondLocked(key.Collection).add(key)
+		m.beyondLocked(key.Collection).add(key, size)
 	}
 }
 
@@ -193,22 +210,18 @@ func (m *mount) roomFor(ctx context.Context) ([]atproto.Key, error) {
 	if len(kinds) == 0 {
 		return nil, nil
 	}
-	free, limited, err := m.hub.free(ctx, m.Workspace)
+	free, err := m.hub.free(ctx, m.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	var out []atproto.Key
-	for nsid, most := range kinds {
-		room, err := m.roomOf(ctx, nsid, most)
-		if err != nil {
+	for nsid, most := range kinds { // before any is taken: what fails must not lose it
+		if kinds[nsid], err = m.roomOf(ctx, nsid, most); err != nil {
 			return nil, err
 		}
-		if limited {
-			room = min(room, free-len(out))
-		}
-		if room > 0 {
-			out = append(out, m.take(nsid, room)...)
-		}
+	}
+	var out []atproto.Key
+	for nsid, room := range kinds {
+		out = append(out, m.take(nsid, room, &free)...)
 	}
 	return out, nil
 }
@@ -226,21 +239,35 @@ func (m *mount) roomOf(ctx context.Context, nsid string, most int) (int, error) 
 	return max(0, most-n), err
 }
 
-// take takes the first n records that want room. Where it knows none by name
-// though there are some, the repository is compared.
-func (m *mount) take(nsid string, n int) []atproto.Key {
+// tooFew tells whether a workspace has too little free for what wants room.
+func (m *mount) tooFew(nsid string, free space) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.beyond[nsid]; b != nil {
+		for _, size := range b.keys {
+			if int64(size) > free.bytes {
+				return true
+			}
+		}
+	}
+	return free.records() == 0
+}
+
+// take takes the first n records that want room and for which there is some in free.
+// Where it knows none by name though there are some, the repository is compared.
+func (m *mount) take(nsid string, n int, free *space) []atproto.Key {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.beyond[nsid]
-	if b.len() == 0 {
+	if b.len() == 0 || n <= 0 || free.records() <= 0 {
 		return nil
 	}
-	keys := b.next(n)
+	if len(b.keys) == 0 {
+		m.progress.lost("there is room again")
+	}
+	keys := b.fitting(n, free)
 	for _, key := range keys {
 		b.remove(key)
-	}
-	if len(keys) == 0 && b.more > 0 {
-		m.progress.lost("there is room again")
 	}
 	return keys
 }

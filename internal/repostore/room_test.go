@@ -20,21 +20,24 @@ func TestBeyond(t *testing.T) {
 	}
 	b := beyond{}
 	for _, key := range keys("stale", "served", "kept") {
-		b.add(key)
+		b.add(key, 0)
 	}
 	b.touched = map[atproto.Key]bool{}
 	b.remove(recordKey("served"))
-	b.add(recordKey("new"))
+	b.add(recordKey("new"), 7)
 	b.replace(keys("found", "kept", "served"))
 	if got, want := b.next(10), keys("found", "kept", "new"); !slices.Equal(got, want) || b.touched != nil {
 		t.Errorf("%v, want %v", got, want)
+	}
+	if b.keys[recordKey("new")] != 7 {
+		t.Error("its size is forgotten")
 	}
 	if got := b.next(2); !slices.Equal(got, keys("found", "kept")) {
 		t.Errorf("the first two: %v", got)
 	}
 	b = beyond{}
 	for i := range beyondBound + 5 {
-		b.add(recordKey(fmt.Sprint("r", i)))
+		b.add(recordKey(fmt.Sprint("r", i)), 0)
 	}
 	if len(b.keys) != beyondBound || b.more != 5 {
 		t.Errorf("%d by name and %d more", len(b.keys), b.more)

@@ -2,6 +2,7 @@ package repostore
 
 import (
 	"context"
+	"math"
 	"path"
 	"strings"
 
@@ -53,10 +54,10 @@ func (r *schedRoom) usedLocked(but string) int {
 }
 
 // Free implements Room.
-func (r *schedRoom) Free(context.Context, string) (int, bool, error) {
+func (r *schedRoom) Free(context.Context, string) (int, int64, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return max(0, r.most-r.usedLocked("")), true, nil
+	return max(0, r.most-r.usedLocked("")), math.MaxInt64, true, nil
 }
 
 // Take implements Room.

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	plaintext "k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
 // testRoom lets a workspace have so many objects, and objects of so many bytes.
@@ -47,11 +52,15 @@ func (r *testRoom) usedLocked(ctx context.Context) (int, error) {
 }
 
 // Free implements Room.
-func (r *testRoom) Free(ctx context.Context, ws string) (int, bool, error) {
+func (r *testRoom) Free(ctx context.Context, ws string) (int, int64, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n, err := r.usedLocked(ctx)
-	return max(0, r.most-n), ws == r.ws, err
+	bytes := int64(math.MaxInt64)
+	if r.bytes > 0 {
+		bytes = int64(r.bytes)
+	}
+	return max(0, r.most-n), bytes, ws == r.ws, err
 }
 
 // Take implements Room.
@@ -170,6 +179,55 @@ func TestWorkspaceRoomOfBytes(t *testing.T) {
 	room.set(func() { room.bytes = 0 })
 	r.deliverAll()
 	r.holds("room", 0, "a")
+}
+
+// One that is too large keeps none waiting that is not, and is asked for no more until
+// there is room for it.
+func TestWorkspaceRoomForSmallerOnes(t *testing.T) {
+	w := newWorld(t)
+	room, with := w.room(10)
+	room.bytes = 1
+	r := w.replica("A", with)
+	for name, text := range map[string]string{"a": strings.Repeat("large ", 1000), "b": "small", "c": strings.Repeat("large ", 1000)} {
+		w.repo.foreign(recordKey(name), widgetRecord(text))
+	}
+	r.holds("full", 3)
+	room.set(func() { room.bytes = 3000 })
+	r.deliverAll()
+	r.holds("room for a small one", 2, "b")
+	w.repo.resetCounts()
+	r.deliverAll()
+	r.deliverAll()
+	if n := w.repo.count("prove"); n != 0 {
+		t.Errorf("%d requests for records that are known to be too large", n)
+	}
+	w.repo.foreign(recordKey("a"), widgetRecord("small too"))
+	r.deliverAll()
+	r.holds("one became small", 1, "a", "b")
+	room.set(func() { room.bytes = 10000 })
+	r.deliverAll()
+	r.holds("room for a large one", 0, "a", "b", "c")
+}
+
+// Records that want room stay known where it can't be found out how much there is.
+func TestRoomOfOneKindFails(t *testing.T) {
+	c := collecting(newWorld(t), "A", newMemRepo(sideDID), AccessReadWrite)
+	newStore(c.hub, storeConfig{raw: c.store.Interface, mapper: podMapper{}, resource: podResource, resourcePrefix: podPrefix, codec: widgetCodec, transformer: plaintext.NewEncryptCheckTransformer()})
+	m := c.s()
+	m.collected[widgetCollection] = &collected{Collection: *aCollection("col", 5)}
+	widget, pod := recordKey("a"), atproto.Key{Collection: podCollection, RKey: "p"}
+	m.beyondLocked(widgetCollection).add(widget, 0)
+	m.beyondLocked(podCollection).add(pod, 0)
+	ctx, cancel := context.WithCancel(c.ctx())
+	cancel()
+	for range 20 { // in either order of the kinds
+		if _, err := m.roomFor(ctx); err == nil {
+			t.Fatal("counted without etcd")
+		}
+	}
+	if m.beyond[widgetCollection].len() != 1 || m.beyond[podCollection].len() != 1 {
+		t.Error("one is forgotten")
+	}
 }
 
 // A big repository is made from its export as far as there is room; with the views lost

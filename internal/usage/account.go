@@ -17,9 +17,6 @@ type account struct {
 	// that comes after it must not be refused because the tracker is behind it. Nil:
 	// there was none.
 	freed map[*place]int64
-	// refused is the smallest object, in bytes, that an ingest had no room for; 0:
-	// none. Less than that is no room for an ingest.
-	refused int
 }
 
 // id is an object within a workspace.
@@ -42,6 +39,17 @@ func (a *account) set(i id, size int) {
 	}
 	a.bytes += int64(size)
 	a.sizes[i] = size
+}
+
+// size is what the object has after all that is known to stand.
+func (a *account) size(i id) int {
+	size := a.sizes[i]
+	for r := range a.pending {
+		if r.id == i && r.revision != 0 {
+			size = max(size, r.size)
+		}
+	}
+	return size
 }
 
 func (a *account) hold(r *Reservation) {

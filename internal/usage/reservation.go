@@ -16,9 +16,9 @@ const (
 	unknownTerm = 30 * time.Second
 	// readyWait is how long a write waits for the first count after a start.
 	readyWait = 5 * time.Second
-	// freedWait is how long a write waits until the tracker has seen a deletion that
-	// this process made before.
-	freedWait = 5 * time.Second
+	// seenWait is how long a write waits until the tracker has seen what this process
+	// has deleted and written before.
+	seenWait = 5 * time.Second
 )
 
 // ErrNotReady: not everything has been counted yet.
@@ -40,20 +40,9 @@ func (t *Tracker) Limits(workspace string) bool {
 	return t.limits.any() && workspace != t.exempt
 }
 
-// NearBytes tells whether a write of up to size bytes might pass the limit of bytes, so
-// that it is worth finding out how much it would add.
-func (t *Tracker) NearBytes(workspace string, size int) bool {
-	if t.limits.Bytes == 0 || !t.Limits(workspace) {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	a := t.accounts[workspace]
-	if a == nil || !t.readyLocked() {
-		return true
-	}
-	_, used := a.used(t.clock.Now())
-	return used+int64(size) > t.limits.Bytes
+// LimitsBytes tells whether the workspace has a limit of bytes.
+func (t *Tracker) LimitsBytes(workspace string) bool {
+	return t.limits.Bytes > 0 && t.Limits(workspace)
 }
 
 // Create asks for room for a new object of size bytes. key is its storage key,
@@ -69,7 +58,7 @@ func (t *Tracker) Create(ctx context.Context, key string, size int) (*Reservatio
 
 // Grow asks for room for more bytes of an object that is there. It is as Create.
 func (t *Tracker) Grow(ctx context.Context, key string, more int) (*Reservation, error) {
-	return t.write(ctx, key, func(a *account, i id) (int, bool) { return a.sizes[i] + more, more > 0 })
+	return t.write(ctx, key, func(a *account, i id) (int, bool) { return a.size(i) + more, more > 0 })
 }
 
 // write reserves for a request. plan tells which size the object gets, and whether that
@@ -86,7 +75,7 @@ func (t *Tracker) write(ctx context.Context, key string, plan func(*account, id)
 	if err == nil {
 		return r, nil
 	}
-	if err := t.awaitFreed(ctx, workspace); err != nil {
+	if err := t.awaitSeen(ctx, workspace); err != nil {
 		return nil, err
 	}
 	return t.reserve(workspace, i, plan)
@@ -150,6 +139,7 @@ func (r *Reservation) Unknown() {
 	r.tracker.mu.Lock()
 	defer r.tracker.mu.Unlock()
 	r.until = r.tracker.clock.Now().Add(unknownTerm)
+	r.tracker.unknown = append(r.tracker.unknown, r)
 }
 
 func (t *Tracker) releaseLocked(r *Reservation) {
@@ -197,23 +187,44 @@ func (t *Tracker) awaitReady(ctx context.Context, most time.Duration) error {
 	return nil
 }
 
-// awaitFreed waits until the tracker has seen the deletions of this process, for a
-// moment.
-func (t *Tracker) awaitFreed(ctx context.Context, workspace string) error {
-	_, err := t.await(ctx, freedWait, func() bool {
-		a := t.accounts[workspace]
-		if a == nil {
-			return true
-		}
-		for p, revision := range a.freed {
+// awaitSeen waits until the tracker has seen what this process has deleted and written
+// so far, for a moment.
+func (t *Tracker) awaitSeen(ctx context.Context, workspace string) error {
+	until := t.latest(workspace)
+	_, err := t.await(ctx, seenWait, func() bool {
+		for p, revision := range until {
 			if revision > p.revision {
 				return false
 			}
-			delete(a.freed, p)
 		}
 		return true
 	})
 	return err
+}
+
+// latest are the revisions of what this process has changed last in the workspace, at
+// each place where the tracker is behind it.
+func (t *Tracker) latest(workspace string) map[*place]int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.accounts[workspace]
+	if a == nil {
+		return nil
+	}
+	out := map[*place]int64{}
+	for p, revision := range a.freed {
+		if revision > p.revision {
+			out[p] = revision
+		} else {
+			delete(a.freed, p)
+		}
+	}
+	for r := range a.pending {
+		if p := r.id.place; r.revision > p.revision {
+			out[p] = max(out[p], r.revision)
+		}
+	}
+	return out
 }
 
 // await waits until ok, which is called under the lock, or for most; 0: for ever.

@@ -138,13 +138,10 @@ func TestEndsOfReservations(t *testing.T) {
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Limits{Bytes: 3 << 10}, nil)
-	if !w.NearBytes("one", 0) {
-		t.Error("far, before anything was counted")
-	}
 	w.put("/views/infras/one/a", 1<<10)
 	w.start()
-	if w.NearBytes("one", 2<<10) || !w.NearBytes("one", 2<<10+1) || w.NearBytes("default", 9<<10) {
-		t.Error("near")
+	if !w.LimitsBytes("one") || w.LimitsBytes("default") || New(Config{Limits: Limits{Objects: 1}}).LimitsBytes("one") {
+		t.Error("who is limited")
 	}
 	create := func(size int) error {
 		r, err := w.Create(t.Context(), "/infras/one/b", size)
@@ -205,7 +202,7 @@ func TestNotReady(t *testing.T) {
 	if _, err := w.Create(ctx, "/infras/one/a", 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := w.Free(ctx, "one"); !errors.Is(err, context.Canceled) {
+	if _, _, _, err := w.Free(ctx, "one"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if _, _, err := w.Take(ctx, "/infras/one/a", 1); !errors.Is(err, context.Canceled) {
@@ -221,50 +218,49 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestRoomOfIngest: an ingest and requests share the room; too large a record doesn't
-// make others be asked for again and again.
+// TestRoomOfIngest: an ingest and requests share the room.
 func TestRoomOfIngest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Limits{Objects: 4, Bytes: 1000}, nil)
 	w.put("/views/infras/one/a", 700)
 	w.start()
-	free := func(want int) {
+	free := func(objects int, bytes int64) {
 		t.Helper()
-		if n, limited, err := w.Free(t.Context(), "one"); n != want || !limited || err != nil {
-			t.Errorf("%d free, %v, want %d", n, err, want)
+		if n, b, limited, err := w.Free(t.Context(), "one"); n != objects || b != bytes || !limited || err != nil {
+			t.Errorf("%d of %d bytes free, %v, want %d, %d", n, b, err, objects, bytes)
 		}
 	}
-	free(3)
+	free(3, 300)
 	r, err := w.Create(t.Context(), "/infras/one/b", 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	free(2)
+	free(2, 200)
 	// The record of an object that is being created shares its room.
 	done, ok, err := w.Take(t.Context(), "/infras/one/b", 100)
 	if !ok || err != nil {
 		t.Fatal(err)
 	}
-	free(2)
+	free(2, 200)
 	done(0)
 	if _, ok, err := w.Take(t.Context(), "/infras/one/large", 201); ok || err != nil {
 		t.Errorf("%v %v", ok, err)
 	}
-	free(0) // for one as large
+	free(2, 200)
 	r.Done(0)
-	free(1)
+	free(3, 300)
 	done, ok, err = w.Take(t.Context(), "/infras/one/c", 201)
 	if !ok || err != nil {
 		t.Fatal(err)
 	}
 	done(w.put("/views/infras/one/c", 201))
 	w.has("one", 2, 901)
-	free(0)
-	if _, limited, err := w.Free(t.Context(), "default"); limited || err != nil {
+	free(2, 99)
+	if _, _, limited, err := w.Free(t.Context(), "default"); limited || err != nil {
 		t.Errorf("the default workspace: %v %v", limited, err)
 	}
-	if n, _, _ := w.Free(t.Context(), "new"); n != 4 {
-		t.Errorf("a new one: %d", n)
+	if n, b, _, _ := w.Free(t.Context(), "new"); n != 4 || b != 1000 {
+		t.Errorf("a new one: %d, %d", n, b)
 	}
 	if done, ok, err := w.Take(t.Context(), "/others/one/a", 9999); !ok || err != nil {
 		t.Error("what isn't counted has no room")

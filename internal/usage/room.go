@@ -3,34 +3,34 @@ package usage
 import (
 	"context"
 	"errors"
+	"math"
 )
 
-// Free is for how many more records an ingest may make objects in the workspace. ok is
-// false where there is no limit. It waits for the first count, and fails as ctx does.
-func (t *Tracker) Free(ctx context.Context, workspace string) (n int, ok bool, err error) {
+// Free is for how many more objects, and for how many bytes of them, there is room in
+// the workspace: math.MaxInt and math.MaxInt64 where that has no limit. ok is false where
+// neither has. It waits for the first count, and fails as ctx does.
+func (t *Tracker) Free(ctx context.Context, workspace string) (objects int, bytes int64, ok bool, err error) {
 	if !t.Limits(workspace) {
-		return 0, false, nil
+		return math.MaxInt, math.MaxInt64, false, nil
 	}
 	if err := t.awaitReady(ctx, 0); err != nil {
-		return 0, true, err
+		return 0, 0, true, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.accounts[workspace]
-	if a == nil {
-		a = newAccount()
+	var usedObjects int
+	var usedBytes int64
+	if a := t.accounts[workspace]; a != nil {
+		usedObjects, usedBytes = a.used(t.clock.Now())
 	}
-	objects, bytes := a.used(t.clock.Now())
-	const many = 1 << 30
-	n = many
+	objects, bytes = math.MaxInt, math.MaxInt64
 	if t.limits.Objects > 0 {
-		n = max(0, t.limits.Objects-objects)
+		objects = max(0, t.limits.Objects-usedObjects)
 	}
 	if t.limits.Bytes > 0 {
-		left := max(0, t.limits.Bytes-bytes)
-		n = min(n, int(min(many, left/int64(max(1, a.refused)))))
+		bytes = max(0, t.limits.Bytes-usedBytes)
 	}
-	return n, true, nil
+	return objects, bytes, true, nil
 }
 
 // Take takes room for the object that an ingest makes of a record: key is its storage
@@ -50,21 +50,10 @@ func (t *Tracker) Take(ctx context.Context, key string, size int) (done func(rev
 	})
 	var exceeded *ExceededError
 	if errors.As(err, &exceeded) {
-		if exceeded.Limit == Bytes {
-			t.refusedBytes(workspace, size)
-		}
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	return r.Done, true, nil
-}
-
-func (t *Tracker) refusedBytes(workspace string, size int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if a := t.accounts[workspace]; a != nil && (a.refused == 0 || size < a.refused) {
-		a.refused = size
-	}
 }

@@ -43,6 +43,7 @@ type Tracker struct {
 	resource map[string]*place // by resource
 	places   []*place
 	accounts map[string]*account // by workspace
+	unknown  []*Reservation      // ended by Unknown, in the order of their ends
 	moved    chan struct{}       // closed and made anew when the tracker gets on
 }
 
@@ -232,6 +233,9 @@ func (t *Tracker) reachedLocked(p *place, revision int64) {
 		}
 	}
 	p.settling = still
+	for now := t.clock.Now(); len(t.unknown) > 0 && now.After(t.unknown[0].until); t.unknown = t.unknown[1:] {
+		t.releaseLocked(t.unknown[0]) // else what nobody writes to any more would be kept for ever
+	}
 	close(t.moved)
 	t.moved = make(chan struct{})
 }

@@ -47,11 +47,11 @@ type quotaStorage struct {
 	resource schema.GroupResource
 }
 
-// largest is more than an object can have in etcd, which takes 1.5 MiB.
-const largest = 2 << 20
+// errUnfinished: a write that has not come to its end. One that panics stays so.
+var errUnfinished = errors.New("the write has not ended")
 
 // Create implements storage.Interface.
-func (s *quotaStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+func (s *quotaStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) (err error) {
 	var r *usage.Reservation
 	if s.limited(ctx) {
 		size, err := s.size(ctx, obj)
@@ -62,18 +62,21 @@ func (s *quotaStorage) Create(ctx context.Context, key string, obj, out runtime.
 			return s.refused(nameIn(obj), err)
 		}
 	}
-	err := s.Interface.Create(ctx, key, obj, out, ttl)
-	s.end(r, out, err)
+	err = errUnfinished
+	defer func() { s.end(r, out, err) }()
+	err = s.Interface.Create(ctx, key, obj, out, ttl)
 	count(ctx, err)
 	return err
 }
 
 // GuaranteedUpdate implements storage.Interface. An update may create the object, by
 // server-side apply.
-func (s *quotaStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, pre *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
+func (s *quotaStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, pre *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) (err error) {
 	var r *usage.Reservation
 	limited := s.limited(ctx)
-	err := s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, pre, func(old runtime.Object, res storage.ResponseMeta) (runtime.Object, *uint64, error) {
+	err = errUnfinished
+	defer func() { s.end(r, out, err) }()
+	err = s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, pre, func(old runtime.Object, res storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		r.Done(0) // of a try before
 		r = nil
 		grows := func(runtime.Object) (int, error) { return 0, nil }
@@ -105,7 +108,6 @@ func (s *quotaStorage) GuaranteedUpdate(ctx context.Context, key string, out run
 		}
 		return obj, ttl, err
 	}, cached)
-	s.end(r, out, err)
 	count(ctx, err)
 	return err
 }
@@ -132,8 +134,8 @@ func (s *quotaStorage) limited(ctx context.Context) bool {
 }
 
 // growth begins the comparison of an update that may be refused for making the object
-// larger: one of a spec or of metadata, near the limit. The old object is measured
-// before anybody gets it.
+// larger: one of a spec or of metadata. The old object is measured before anybody gets
+// it.
 func (s *quotaStorage) growth(ctx context.Context, old runtime.Object) (func(obj runtime.Object) (int, error), error) {
 	nothing := func(runtime.Object) (int, error) { return 0, nil }
 	if s.resource == socialweb.Resource("computecontracts") {
@@ -143,7 +145,7 @@ func (s *quotaStorage) growth(ctx context.Context, old runtime.Object) (func(obj
 	if !ok || info.Subresource != "" || info.Verb != "update" && info.Verb != "patch" {
 		return nothing, nil // a status, or a deletion that finalizers hold
 	}
-	if ws, _ := repostore.WorkspaceFrom(ctx); !s.usage.NearBytes(ws, largest) {
+	if ws, _ := repostore.WorkspaceFrom(ctx); !s.usage.LimitsBytes(ws) {
 		return nothing, nil
 	}
 	was, err := s.counted(old)
@@ -161,7 +163,7 @@ func (s *quotaStorage) growth(ctx context.Context, old runtime.Object) (func(obj
 
 // size of a new object, where it matters.
 func (s *quotaStorage) size(ctx context.Context, obj runtime.Object) (int, error) {
-	if ws, _ := repostore.WorkspaceFrom(ctx); !s.usage.NearBytes(ws, largest) {
+	if ws, _ := repostore.WorkspaceFrom(ctx); !s.usage.LimitsBytes(ws) {
 		return 0, nil
 	}
 	return s.encoded(obj, true)
@@ -205,7 +207,7 @@ func (s *quotaStorage) end(r *usage.Reservation, out runtime.Object, err error) 
 	switch {
 	case err == nil:
 		r.Done(s.revision(out))
-	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, errUnfinished), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		r.Unknown()
 	default:
 		r.Done(0)
