@@ -85,6 +85,7 @@ func (c *Config) Complete() CompletedConfig {
 	c.GenericConfig.LivezChecks = slices.DeleteFunc(c.GenericConfig.LivezChecks, func(h healthz.HealthChecker) bool { return h.Name() == "etcd" })
 
 	c.GenericConfig.Authorization.Authorizer = doorAuthorizer{c.GenericConfig.Authorization.Authorizer, c.ExtraConfig.Workspaces}
+	c.ExtraConfig.limits.share(c.GenericConfig.MaxRequestsInFlight, c.GenericConfig.MaxMutatingRequestsInFlight)
 	build := c.GenericConfig.BuildHandlerChainFunc
 	c.GenericConfig.BuildHandlerChainFunc = func(h http.Handler, cfg *genericapiserver.Config) http.Handler {
 		return doors{c.ExtraConfig.limits.handler(build(h, cfg), cfg.RequestInfoResolver, cfg.Serializer), cfg.Serializer, c.ExtraConfig.kcp}

@@ -28,15 +28,9 @@ type doorLimits struct {
 
 	mu                sync.Mutex // guards what follows
 	inflight, watches atOnce
+	reads, writes     atOnce // those in flight, by what they take of the server's own limits
 	buckets           map[string]*rate.Limiter
 	swept             time.Time
-}
-
-// atOnce counts the requests of one sort that are at work.
-type atOnce struct {
-	what, limit string         // in words, and for the metric
-	most        int            // of a workspace; 0: any number
-	of          map[string]int // by workspace; none: no entry
 }
 
 func newDoorLimits(o *QuotaOptions, c clock.PassiveClock) *doorLimits {
@@ -45,8 +39,10 @@ func newDoorLimits(o *QuotaOptions, c clock.PassiveClock) *doorLimits {
 	}
 	return &doorLimits{
 		rate: o.WriteRate, clock: c, buckets: map[string]*rate.Limiter{}, swept: c.Now(),
-		inflight: atOnce{"requests at work", metrics.LimitInflight, o.MaxInflight, map[string]int{}},
-		watches:  atOnce{"watches", metrics.LimitWatches, o.MaxWatches, map[string]int{}},
+		inflight: atOnce{what: "requests at work", limit: metrics.LimitInflight, most: o.MaxInflight, of: map[string]int{}},
+		watches:  atOnce{what: "watches", limit: metrics.LimitWatches, most: o.MaxWatches, of: map[string]int{}},
+		reads:    atOnce{what: "reads", limit: metrics.LimitInflight, of: map[string]int{}},
+		writes:   atOnce{what: "writes", limit: metrics.LimitInflight, of: map[string]int{}},
 	}
 }
 
@@ -69,39 +65,18 @@ func (l *doorLimits) handler(next http.Handler, resolver genericapirequest.Reque
 			responsewriters.ErrorNegotiated(apierrors.NewBadRequest("the path or the query can't be read"), codecs, schema.GroupVersion{Version: "v1"}, w, r)
 			return
 		}
-		sort := &l.inflight
-		if info.Verb == "watch" {
-			sort = &l.watches
-		}
-		if !l.enter(sort, ws) {
-			refuse(apierrors.NewTooManyRequests(fmt.Sprintf("workspace %s has %d %s, which is as many as it may: try again", ws, sort.most, sort.what), 1), sort.limit)
+		sorts := l.sortsOf(info)
+		if why, full := l.enter(ws, sorts); full != nil {
+			refuse(apierrors.NewTooManyRequests(why+": try again", 1), full.limit)
 			return
 		}
-		defer l.leave(sort, ws)
+		defer l.leave(ws, sorts)
 		if wait := l.wait(ws, r, info); wait > 0 {
 			refuse(apierrors.NewTooManyRequests(fmt.Sprintf("workspace %s writes more often than %g times a second, which is as often as it may: try again", ws, l.rate), wait), metrics.LimitWriteRate)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-func (l *doorLimits) enter(a *atOnce, ws string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a.most > 0 && a.of[ws] >= a.most {
-		return false
-	}
-	a.of[ws]++
-	return true
-}
-
-func (l *doorLimits) leave(a *atOnce, ws string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a.of[ws]--; a.of[ws] == 0 {
-		delete(a.of, ws)
-	}
 }
 
 // dryRun tells whether a request says in its query that it writes nothing. That of a

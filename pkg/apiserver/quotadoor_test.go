@@ -170,6 +170,54 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
+// TestShare: workspaces whose requests wait don't take all that the server does at once: each
+// is held to its share, and one that has less is let in.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	const reads, writes, evil = 40, 20, 5
+	arrived, release := make(chan struct{}), make(chan struct{})
+	d := newLimitedDoor(t, &QuotaOptions{MaxInflight: reads}, testclock.NewFakeClock(time.Now()), func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("limit") {
+			arrived <- struct{}{}
+			<-release
+		}
+		ok(w, r)
+	})
+	d.limits.share(reads, writes)
+	for method, shared := range map[string]int{http.MethodGet: reads / 2, http.MethodPost: writes / 2} {
+		held := 0
+		done := make(chan int, reads)
+		for range reads { // each wants more than there is, all at the same pace
+			for n := range evil {
+				go func() { done <- d.send(method, infras+"?limit=1", "one"+string(rune('a'+n)), shardName).Code }()
+				select {
+				case <-arrived:
+					held++
+				case code := <-done:
+					if code != http.StatusTooManyRequests {
+						t.Fatalf("%s: %d", method, code)
+					}
+				}
+			}
+		}
+		if held != shared {
+			t.Errorf("%s: %d are held of %d", method, held, shared)
+		}
+		if w := d.send(method, infras, "other", shardName); w.Code != http.StatusOK {
+			t.Errorf("%s: another workspace: %d %s", method, w.Code, w.Body)
+		}
+		for range held {
+			release <- struct{}{}
+			if code := <-done; code != http.StatusOK {
+				t.Errorf("%s: %d", method, code)
+			}
+		}
+		if l := d.limits; l.inflight.total+l.reads.total+l.writes.total+len(l.reads.of)+len(l.writes.of) != 0 {
+			t.Errorf("afterwards: %+v, %+v, %+v", l.inflight, l.reads, l.writes)
+		}
+	}
+}
+
 // TestNoDoorLimits: without options nothing is held back.
 func TestNoDoorLimits(t *testing.T) {
 	t.Parallel()
