@@ -28,8 +28,9 @@ type FirehoseOptions struct {
 // for all subscribed repositories of a PDS. It remembers the sequence number of
 // the last event and asks for what came after it when it reconnects.
 type Firehose struct {
-	o   FirehoseOptions
-	hub *hub
+	o          FirehoseOptions
+	hub        *hub
+	complaints complaints
 
 	// mu serializes the processing of messages, whichever connection they come
 	// from, and guards the fields below.
@@ -155,7 +156,7 @@ func (f *Firehose) receive(ctx context.Context, frame []byte) error {
 	case err != nil:
 		// What it said is unknown, and whose it was.
 		f.lose("a frame could not be decoded", false)
-		klog.FromContext(ctx).Error(err, "Firehose frame", "firehose", f.o.URL)
+		f.complaints.log(ctx, f.o.Clock, err, "Firehose frame", "firehose", f.o.URL)
 		return nil
 	}
 	f.process(ctx, m)

@@ -30,8 +30,9 @@ type JetstreamOptions struct {
 // (https://github.com/bluesky-social/jetstream). It carries no proofs and no
 // previous rev, so its events are hints even more than a firehose's.
 type Jetstream struct {
-	o   JetstreamOptions
-	hub *hub
+	o          JetstreamOptions
+	hub        *hub
+	complaints complaints
 
 	mu sync.Mutex // guards the fields below
 	// cursor is the time_us of the last event; 0: none.
@@ -202,7 +203,7 @@ func (j *Jetstream) receive(ctx context.Context, b []byte) {
 	var e jetstreamEvent
 	if err := json.Unmarshal(b, &e); err != nil {
 		j.hub.gapAll("an event could not be decoded")
-		klog.FromContext(ctx).Error(err, "Jetstream event", "jetstream", j.o.URL)
+		j.complaints.log(ctx, j.o.Clock, err, "Jetstream event", "jetstream", j.o.URL)
 		return
 	}
 	switch {

@@ -8,7 +8,6 @@ import (
 
 	comatproto "github.com/bluesky-social/indigo/api/atproto"
 	"github.com/ipfs/go-cid"
-	"k8s.io/klog/v2"
 
 	"socialweb.computer/infra-apiserver/internal/atproto/carproof"
 )
@@ -79,7 +78,7 @@ func (f *Firehose) commit(ctx context.Context, c *comatproto.SyncSubscribeRepos_
 	blocks, err := verifiedBlocks(bounded, f.o.Keys, c)
 	cancel()
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Commit in the event stream", "firehose", f.o.URL, "did", did, "rev", c.Rev)
+		f.complaints.log(ctx, f.o.Clock, err, "Commit in the event stream", "firehose", f.o.URL, "did", did, "rev", c.Rev)
 		f.gap(did, c.Rev, "a commit does not verify")
 		return
 	}
