@@ -69,8 +69,7 @@ func (r *rebuilder) one(ctx context.Context, key atproto.Key) error {
 			return err
 		}
 		if !ok {
-			r.leave(key)
-			return nil
+			return r.beyond(ctx, uri, cmps, len(value))
 		}
 		defer func() { done(made) }()
 	}
@@ -83,6 +82,22 @@ func (r *rebuilder) one(ctx context.Context, key atproto.Key) error {
 		return nil
 	}
 	made = resp.Header.Revision
+	return nil
+}
+
+// beyond: the record gets no object, of size bytes, for want of room. Asked for one by
+// one, all that a repository has beyond it would cost a request each.
+func (r *rebuilder) beyond(ctx context.Context, uri recordURI, cmps []clientv3.Cmp, size int) error {
+	resp, err := r.txn(ctx, "full", cmps, nil)
+	if err != nil {
+		return err
+	}
+	if !resp.Succeeded {
+		r.leave(uri.Key)
+		return nil
+	}
+	r.m.undefer(uri.Key, uri.String())
+	r.m.wanting(uri.Key, size)
 	return nil
 }
 

@@ -265,6 +265,39 @@ func TestWorkspaceRoomOfABigRepository(t *testing.T) {
 	}
 }
 
+// bytesRoom is bounded by bytes alone: for how many objects there is room isn't known.
+type bytesRoom struct{ *testRoom }
+
+// Free implements Room.
+func (r bytesRoom) Free(ctx context.Context, ws string) (int, int64, bool, error) {
+	n, _, limited, err := r.testRoom.Free(ctx, ws)
+	return math.MaxInt, int64(n) * 1000, limited, err
+}
+
+// What a big repository has beyond the room of its workspace costs no request, also
+// where it turns out only by the size of each that there is none.
+func TestWorkspaceRoomOfABigRepositoryInBytes(t *testing.T) {
+	w := newWorld(t)
+	room, _ := w.room(100)
+	r := w.replica("A", func(c *HubConfig) { c.Room = bytesRoom{room} })
+	for i := range 300 {
+		r.put(fmt.Sprintf("r%03d", i))
+	}
+	shows := func(when string, served, beyond int) {
+		t.Helper()
+		if n, st := len(r.names()), r.m().state(); n != served || st.Beyond != beyond {
+			t.Errorf("%s: %d, and %d want room", when, n, st.Beyond)
+		}
+	}
+	shows("compared", 100, 200)
+	if n := w.repo.count("prove"); n != 0 {
+		t.Errorf("%d requests for records that want room", n)
+	}
+	room.set(func() { room.most = 150 })
+	r.deliverAll()
+	shows("room", 150, 150)
+}
+
 // A collection says whose bound its records are beyond.
 func TestCollectionInAFullWorkspace(t *testing.T) {
 	w := newWorld(t)
