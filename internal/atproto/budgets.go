@@ -2,21 +2,24 @@ package atproto
 
 import (
 	"net/http"
+	"runtime"
 	"strconv"
 	"sync"
+	"weak"
 )
 
-// Budgets is the registry of a process: one Budget for each PDS host.
+// Budgets is the registry of a process: one Budget for each PDS host, as long as anybody
+// has it. Tenants name the hosts, and may name ever more of them.
 type Budgets struct {
 	options BudgetOptions
 
 	mu    sync.Mutex // guards hosts
-	hosts map[string]*Budget
+	hosts map[string]weak.Pointer[Budget]
 }
 
 // NewBudgets makes a registry whose budgets all have these options.
 func NewBudgets(o BudgetOptions) *Budgets {
-	return &Budgets{options: o, hosts: map[string]*Budget{}}
+	return &Budgets{options: o, hosts: map[string]weak.Pointer[Budget]{}}
 }
 
 // For is the budget of a PDS, the same for every spelling of its URL.
@@ -27,10 +30,22 @@ func (b *Budgets) For(pds string) *Budget {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.hosts[host] == nil {
-		b.hosts[host] = NewBudget(host, b.options)
+	budget := b.hosts[host].Value()
+	if budget == nil {
+		budget = NewBudget(host, b.options)
+		b.hosts[host] = weak.Make(budget)
+		runtime.AddCleanup(budget, b.forget, host)
 	}
-	return b.hosts[host]
+	return budget
+}
+
+// forget drops the host of a budget that nobody has any more.
+func (b *Budgets) forget(host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hosts[host].Value() == nil {
+		delete(b.hosts, host)
+	}
 }
 
 // rateLimitOf reads RateLimit-Limit and RateLimit-Remaining.
