@@ -7,6 +7,10 @@
 // it became. So a bound is exact within one process, however many writes come at once.
 // Several processes pass it together only by what they make within the same moment.
 //
+// An open intent of package repostore counts as the object that it may become, and what
+// a dropped one leaves as bytes: else a tenant whose PDS takes puts and never answers
+// could fill etcd with creations that have no outcome.
+//
 // Where a write is checked:
 //
 //   - A storage.Interface around that of each resource (pkg/apiserver) reserves for

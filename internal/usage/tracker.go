@@ -47,11 +47,22 @@ type Tracker struct {
 	moved    chan struct{}       // closed and made anew when the tracker gets on
 }
 
-// place is a prefix in etcd where objects lie, as <resource>/<workspace>/<name> after
-// cut.
+// holding is what lies at a place.
+type holding int
+
+const (
+	holdsObjects holding = iota
+	holdsIntents         // of objects; at most one each
+	holdsRemains         // of intents that were dropped; several of an object
+)
+
+// place is a prefix in etcd where something lies, as <resource>/<workspace>/<name>…
+// after cut.
 type place struct {
 	prefix, cut string
-	revision    int64 // up to which it is counted; 0: it was not read yet
+	holds       holding
+	of          *place // where the objects of intents lie
+	revision    int64  // up to which it is counted; 0: it was not read yet
 	settling    []*Reservation
 }
 
@@ -67,7 +78,9 @@ func New(c Config) *Tracker {
 	}
 	if len(c.Views) > 0 {
 		views := &place{prefix: prefix + "views/", cut: prefix + "views/"}
-		t.places = append(t.places, views)
+		t.places = append(t.places, views,
+			&place{prefix: prefix + "intents/", cut: prefix + "intents/", holds: holdsIntents, of: views},
+			&place{prefix: prefix + "tombstones/", cut: prefix + "tombstones/", holds: holdsRemains})
 		for _, r := range c.Views {
 			t.resource[r] = views
 		}
@@ -165,9 +178,9 @@ func (t *Tracker) list(ctx context.Context, p *place) (revision int64, err error
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for ws, a := range t.accounts {
-		for i := range a.sizes {
-			if _, still := found[ws][i]; !still && i.place == p {
-				a.set(i, -1)
+		for i := range a.at(p) {
+			if _, still := found[ws][i]; !still && (i.place == p || p.holds == holdsIntents) {
+				a.set(p, i, -1)
 			}
 		}
 		if found[ws] == nil {
@@ -177,7 +190,7 @@ func (t *Tracker) list(ctx context.Context, p *place) (revision int64, err error
 	for ws, sizes := range found {
 		a := t.accountLocked(ws)
 		for i, size := range sizes {
-			a.set(i, size)
+			a.set(p, i, size)
 		}
 	}
 	t.reachedLocked(p, revision)
@@ -215,7 +228,7 @@ func (t *Tracker) apply(p *place, events []*clientv3.Event, names map[string]str
 			size = -1
 		}
 		a := t.accountLocked(ws)
-		a.set(i, size)
+		a.set(p, i, size)
 		t.dropIdleLocked(ws)
 	}
 	t.reachedLocked(p, last)
@@ -277,8 +290,8 @@ func (t *Tracker) dropIdleLocked(workspace string) {
 
 // parse reads a key in etcd. Its parts are copied, and a resource's name is kept once.
 func (p *place) parse(key string, names map[string]string) (workspace string, i id, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(key, p.cut), "/")
-	if len(parts) != 3 {
+	parts := strings.SplitN(strings.TrimPrefix(key, p.cut), "/", 3)
+	if len(parts) != 3 || p.holds != holdsRemains && strings.Contains(parts[2], "/") {
 		return "", id{}, false
 	}
 	resource, known := names[parts[0]]
@@ -286,7 +299,11 @@ func (p *place) parse(key string, names map[string]string) (workspace string, i 
 		resource = strings.Clone(parts[0])
 		names[resource] = resource
 	}
-	return strings.Clone(parts[1]), id{p, resource, strings.Clone(parts[2])}, true
+	at := p
+	if p.holds == holdsIntents {
+		at = p.of
+	}
+	return strings.Clone(parts[1]), id{at, resource, strings.Clone(parts[2])}, true
 }
 
 // observe is what metrics tell.
@@ -295,8 +312,8 @@ func (t *Tracker) observe() []metrics.Workspace {
 	defer t.mu.Unlock()
 	out := make([]metrics.Workspace, 0, len(t.accounts))
 	for ws, a := range t.accounts {
-		if len(a.sizes) > 0 {
-			out = append(out, metrics.Workspace{Name: ws, Objects: len(a.sizes), Bytes: a.bytes})
+		if len(a.sizes) > 0 || a.left > 0 {
+			out = append(out, metrics.Workspace{Name: ws, Objects: len(a.sizes), Bytes: a.bytes + a.left})
 		}
 	}
 	return out

@@ -21,7 +21,7 @@ func TestCounts(t *testing.T) {
 	w.put("/views/infras/one/b", 10)
 	w.put("/atprotorepos/one/a", 1)
 	w.put("/views/infras/two/a", 5)
-	for _, other := range []string{"/uids/infras/one/did:x/a", "/intents/infras/one/a", "/views/infras/one", "/atprotoreposx/one/a", "/views/infras/one/a/b"} {
+	for _, other := range []string{"/uids/infras/one/did:x/a", "/fences/one/did:x", "/intents/infras/one/a/b", "/views/infras/one", "/atprotoreposx/one/a", "/views/infras/one/a/b"} {
 		w.put(other, 1000)
 	}
 	stop := w.start()
