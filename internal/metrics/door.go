@@ -30,5 +30,11 @@ const (
 	DoorAccess DoorRefusal = "access"
 )
 
+// doorReasons are all of them.
+var doorReasons = []DoorRefusal{
+	DoorNoCertificate, DoorCertificate, DoorName, DoorElsewhere, DoorPath,
+	DoorWorkspace, DoorIdentity, DoorVerb, DoorUnauthenticated, DoorAccess,
+}
+
 // DoorRefused counts a request that was refused at a door.
 func DoorRefused(why DoorRefusal) { doorRefusals.WithLabelValues(string(why)).Inc() }

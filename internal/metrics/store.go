@@ -63,6 +63,9 @@ func begin() {
 		resyncs.WithLabelValues(g.label)
 	}
 	publisherCoalesced.WithLabelValues()
+	for _, why := range doorReasons {
+		doorRefusals.WithLabelValues(string(why))
+	}
 }
 
 // SwapConflict counts a write whose swap was not met.
