@@ -93,9 +93,10 @@ soak: build $(KUBE_PROGRAMS) $(REFERENCE_PDS) ## Run the cases that need hours (
 	INFRA_SOAK=1 $(GO) test -count=1 -v -timeout 30m -run '^Test(ProbesMakeNoSeries|WatchesLeaveNothing)$$' ./test/api
 	$(GO) test -tags e2e,soak -count=1 -v -timeout 4h ./test/e2e/soak $(ARGS)
 
-# All but testpds, which compares two PDSes call by call, and the kubectl plugin, which
-# makes one call after the other: nothing of them is concurrent.
-RACE_PKGS = $(if $(filter ./...,$(PKGS)),$$($(GO) list ./cmd/... ./internal/... | grep -vE '/internal/(testpds|kubectlinfra)') ./pkg/apis/... ./pkg/apiserver/... ./pkg/registry/...,$(PKGS))
+# All but testpds, which compares two PDSes call by call, the kubectl plugin, which
+# makes one call after the other, and the program, whose tests run it as a process:
+# nothing of them is concurrent.
+RACE_PKGS = $(if $(filter ./...,$(PKGS)),$$($(GO) list ./cmd/... ./internal/... | grep -vE '/internal/(testpds|kubectlinfra)|/cmd/infra-apiserver') ./pkg/apis/... ./pkg/apiserver/... ./pkg/registry/...,$(PKGS))
 
 .PHONY: race
 race: export CGO_ENABLED := 1
