@@ -57,10 +57,10 @@ func TestBookmarksAreWellFormed(t *testing.T) {
 	rv := e.rv(t)
 	var changes atomic.Int64
 	bookmarks := func(query string) (ordinary, initial int) {
-		w := e.watch(t, infras+"?watch=1&timeoutSeconds=5&"+query)
 		// A bookmark tells what the watch doesn't know: there must have been a change.
 		e.must(t, request{method: http.MethodPatch, path: infras + "/a", kind: mergePatch,
 			body: record{"metadata": record{"labels": record{"change": fmt.Sprint(changes.Add(1))}}}})
+		w := e.watch(t, infras+"?watch=1&timeoutSeconds=5&"+query)
 		added := 0
 		for {
 			ev, more := w.next(patience)

@@ -24,14 +24,20 @@ func TestBookmarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another kind is written to: the resourceVersion moves, and no event comes.
-	other := &v1alpha1.EphemeralInfra{ObjectMeta: metav1.ObjectMeta{GenerateName: "e-"}}
-	if _, err := e.Client.SocialwebV1alpha1().EphemeralInfras().Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+	// Another kind is written to: the resourceVersion moves, and no event comes. The
+	// cache learns of it by etcd's progress, which may take two intervals; a read that
+	// asks for it makes it learn at once.
+	other, err := e.Client.SocialwebV1alpha1().EphemeralInfras().Create(t.Context(), &v1alpha1.EphemeralInfra{ObjectMeta: metav1.ObjectMeta{GenerateName: "e-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := metav1.ListOptions{ResourceVersion: other.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+	if _, err := e.infras.List(t.Context(), moved); err != nil {
 		t.Fatal(err)
 	}
 	watched := map[bool]chan []event{true: make(chan []event, 1), false: make(chan []event, 1)}
 	for asked, got := range watched {
-		path := base + "/infras?watch=1&timeoutSeconds=12&resourceVersion=" + list.ResourceVersion + "&allowWatchBookmarks=" + strconv.FormatBool(asked)
+		path := base + "/infras?watch=1&timeoutSeconds=6&resourceVersion=" + list.ResourceVersion + "&allowWatchBookmarks=" + strconv.FormatBool(asked)
 		go func() {
 			defer close(got)
 			got <- e.watchAll(t, path)
