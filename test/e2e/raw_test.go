@@ -92,11 +92,20 @@ type kind struct {
 	other, another string
 }
 
-// kinds are all of ours. The AtprotoRepo is one that is never connected to.
-var kinds = []kind{
+// kinds are all of ours. The AtprotoRepo is one that is never connected to, and the
+// collections are of none.
+var kinds = append([]kind{
 	{"Infra", "infras", "inf", `{"description":"one","contracts":[{"name":"web"}]}`, "description", `"two"`, `"three"`},
 	{"EphemeralInfra", "ephemeralinfras", "einf", `{"description":"one","ttlSeconds":3600,"contracts":[{"name":"web"}]}`, "description", `"two"`, `"three"`},
 	{"AtprotoRepo", "atprotorepos", "arepo", `{"did":"did:plc:ewvi7nxzyoun6zhxrhs64oiz","access":"None","eventSource":"Firehose"}`, "eventSource", `"Poll"`, `"Firehose"`},
+}, plainKinds...)
+
+// plainKinds are those of which etcd alone keeps the objects. A ComputeContract changes
+// once.
+var plainKinds = []kind{
+	{"InfraCollection", "infracollections", "infcol", `{"repoRef":{"name":"none"}}`, "maxItems", "7", "8"},
+	{"EphemeralInfraCollection", "ephemeralinfracollections", "einfcol", `{"repoRef":{"name":"none"}}`, "maxItems", "7", "8"},
+	{"ComputeContract", "computecontracts", "cc", `{"image":"one"}`, "release", "true", "true"},
 }
 
 // manifest of an object of the kind; more goes into its metadata.

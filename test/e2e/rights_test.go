@@ -47,6 +47,7 @@ func TestRights(t *testing.T) {
 	}
 	for user := range deployments {
 		t.Run("user "+user, func(t *testing.T) {
+			t.Parallel() // each watch takes a second
 			config, name := plane.Anonymous(), "system:anonymous"
 			switch user {
 			case "":
@@ -66,12 +67,12 @@ func TestRights(t *testing.T) {
 					return nil
 				})
 			}
-			for _, resource := range []string{"infras", "ephemeralinfras", "atprotorepos"} {
+			for _, kind := range kinds {
 				may := deployments[user]
-				if resource == "atprotorepos" {
+				if kind.resource == "atprotorepos" {
 					may = repos[user]
 				}
-				checkRights(t, c, name, resource, may)
+				checkRights(t, c, name, kind.resource, may)
 			}
 		})
 	}
