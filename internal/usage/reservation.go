@@ -50,51 +50,73 @@ func (t *Tracker) LimitsBytes(workspace string) bool {
 // ctx does. An object that is there already needs no room: its creation will fail.
 // Where the workspace has no limits, the reservation is nil, which can be ended too.
 func (t *Tracker) Create(ctx context.Context, key string, size int) (*Reservation, error) {
-	return t.write(ctx, key, func(a *account, i id) (int, bool) {
-		_, there := a.sizes[i]
-		return size, !there
-	})
+	return t.write(ctx, key, creation(size))
 }
 
 // Grow asks for room for more bytes of an object that is there. It is as Create.
 func (t *Tracker) Grow(ctx context.Context, key string, more int) (*Reservation, error) {
-	return t.write(ctx, key, func(a *account, i id) (int, bool) { return a.size(i) + more, more > 0 })
+	return t.write(ctx, key, growth(more))
 }
 
-// write reserves for a request. plan tells which size the object gets, and whether that
-// needs room.
-func (t *Tracker) write(ctx context.Context, key string, plan func(*account, id) (size int, needs bool)) (*Reservation, error) {
+// plan tells which size a write gives the object, and whether that needs room.
+type plan func(*account, id) (size int, needs bool)
+
+func creation(size int) plan {
+	return func(a *account, i id) (int, bool) {
+		_, there := a.sizes[i]
+		return size, !there
+	}
+}
+
+func growth(more int) plan {
+	return func(a *account, i id) (int, bool) { return a.size(i) + more, more > 0 }
+}
+
+// write reserves for a request.
+func (t *Tracker) write(ctx context.Context, key string, p plan) (*Reservation, error) {
 	workspace, i, ok := t.parse(key)
 	if !ok || !t.Limits(workspace) {
 		return nil, nil
 	}
-	if err := t.awaitReady(ctx, readyWait); err != nil {
-		return nil, err
-	}
-	r, err := t.reserve(workspace, i, plan)
-	if err == nil {
-		return r, nil
-	}
-	if err := t.awaitSeen(ctx, workspace); err != nil {
-		return nil, err
-	}
-	return t.reserve(workspace, i, plan)
+	return tried(ctx, t, workspace, func() (*Reservation, error) { return t.reserve(workspace, i, p) })
 }
 
-func (t *Tracker) reserve(workspace string, i id, plan func(*account, id) (size int, needs bool)) (*Reservation, error) {
+// tried tries once everything was counted, and where that fails once more when what this
+// process has done in the workspace was seen.
+func tried[T any](ctx context.Context, t *Tracker, workspace string, try func() (T, error)) (none T, err error) {
+	if err := t.awaitReady(ctx, readyWait); err != nil {
+		return none, err
+	}
+	if out, err := try(); err == nil {
+		return out, nil
+	}
+	if err := t.awaitSeen(ctx, workspace); err != nil {
+		return none, err
+	}
+	return try()
+}
+
+func (t *Tracker) reserve(workspace string, i id, p plan) (*Reservation, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.accountLocked(workspace)
 	defer t.dropIdleLocked(workspace)
-	size, needs := plan(a, i)
-	if needs {
-		if e := t.exceededLocked(workspace, a, i, size); e != nil {
-			return nil, e
-		}
+	size, e := t.sizedLocked(workspace, a, i, p)
+	if e != nil {
+		return nil, e
 	}
 	r := &Reservation{tracker: t, workspace: workspace, id: i, size: size}
 	a.hold(r)
 	return r, nil
+}
+
+// sizedLocked is the size that an object gets, or which limit that would pass.
+func (t *Tracker) sizedLocked(workspace string, a *account, i id, p plan) (int, *ExceededError) {
+	size, needs := p(a, i)
+	if !needs {
+		return size, nil
+	}
+	return size, t.exceededLocked(workspace, a, i, size)
 }
 
 // exceededLocked says which limit an object of this size would pass; nil: none.

@@ -44,10 +44,7 @@ func (t *Tracker) Take(ctx context.Context, key string, size int) (done func(rev
 	if err := t.awaitReady(ctx, 0); err != nil {
 		return nil, false, err
 	}
-	r, err := t.reserve(workspace, i, func(a *account, i id) (int, bool) {
-		_, there := a.sizes[i]
-		return size, !there
-	})
+	r, err := t.reserve(workspace, i, creation(size))
 	var exceeded *ExceededError
 	if errors.As(err, &exceeded) {
 		return nil, false, nil

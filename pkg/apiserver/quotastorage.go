@@ -25,7 +25,8 @@ import (
 
 // withinQuota makes a storage refuse what would pass a limit of its workspace. It is
 // the outermost storage: every write of a request passes it, however the request came to
-// be a creation, and no dry run does. What the storage writes by itself doesn't.
+// be a creation. No dry run does: that asks Rehearse. What the storage writes by itself
+// doesn't.
 func withinQuota(inner generic.StorageDecorator, u *usage.Tracker) generic.StorageDecorator {
 	return func(
 		config *storagebackend.ConfigForResource, resourcePrefix string,
@@ -225,12 +226,20 @@ func (s *quotaStorage) revision(obj runtime.Object) int64 {
 	return int64(version)
 }
 
-// refused is what a client is told. It names nothing that isn't its own workspace's.
+// refused is what a client is told whose write is refused, which counts.
 func (s *quotaStorage) refused(name string, err error) error {
+	var exceeded *usage.ExceededError
+	if errors.As(err, &exceeded) {
+		metrics.WorkspaceRefused(exceeded.Workspace, exceeded.Limit)
+	}
+	return s.told(name, err)
+}
+
+// told is what a client is told. It names nothing that isn't its own workspace's.
+func (s *quotaStorage) told(name string, err error) error {
 	var exceeded *usage.ExceededError
 	switch {
 	case errors.As(err, &exceeded):
-		metrics.WorkspaceRefused(exceeded.Workspace, exceeded.Limit)
 		return apierrors.NewForbidden(s.resource, name, fmt.Errorf(
 			"%w; delete what the workspace doesn't need, or ask the operator of the server for more (--workspace-max-%s)", exceeded, exceeded.Limit))
 	case errors.Is(err, usage.ErrNotReady):

@@ -62,5 +62,6 @@ func (v *verdict) beforeUpdate(next rest.ValidateObjectUpdateFunc) rest.Validate
 // Update implements part of rest.StandardStorage.
 func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, o *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	ctx, v := r.kind.judged(ctx)
-	return r.Store.Update(ctx, name, info, v.beforeCreate(create), v.beforeUpdate(update), forceCreate, o)
+	create, update = r.rehearsed(v.beforeCreate(create), o.DryRun), r.rehearsedUpdate(v.beforeUpdate(update), o.DryRun)
+	return r.Store.Update(ctx, name, info, create, update, forceCreate, o)
 }

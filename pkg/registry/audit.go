@@ -25,7 +25,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	}
 	named := sent.GetName() != ""
 	ctx, v := r.kind.judged(ctx)
-	validate = v.beforeCreate(validate)
+	validate = r.rehearsed(v.beforeCreate(validate), options.DryRun)
 	out, err := r.Store.Create(ctx, obj, validate, options)
 	if err != nil || named {
 		return out, err

@@ -90,9 +90,39 @@ func refusedBy(t *testing.T, what string, a answer, limit, workspace string) {
 	}
 }
 
+// dryRun is a request that writes nothing.
+func dryRun(r request) request {
+	sep := "?"
+	if strings.Contains(r.path, "?") {
+		sep = "&"
+	}
+	r.path += sep + "dryRun=All"
+	return r
+}
+
+// refusedAlike checks that a write is refused for a limit of the workspace, and its dry run
+// in the same words, but for what the workspace has meanwhile and for a name that was made.
+func refusedAlike(t *testing.T, e *env, what string, r request, limit string) {
+	t.Helper()
+	words := map[bool]string{}
+	for _, dry := range []bool{true, false} {
+		sent := r
+		if dry {
+			sent = dryRun(r)
+		}
+		a := e.do(t, sent)
+		refusedBy(t, fmt.Sprintf("%s, dry run %t", what, dry), a, limit, "full")
+		_, said, _ := strings.Cut(a.failure.Message, " is forbidden: ")
+		words[dry], _, _ = strings.Cut(said, ", used: ")
+	}
+	if words[true] != words[false] {
+		t.Errorf("%s: a dry run says %q, the write %q", what, words[true], words[false])
+	}
+}
+
 // TestQuotaOfObjects: of fifty who create at once, as many succeed as the workspace has
-// room for, and every way to create is refused then; what makes nothing goes on, and so
-// does another workspace.
+// room for, and every way to create is refused then, dry runs too; what makes nothing goes
+// on, and so does another workspace.
 func TestQuotaOfObjects(t *testing.T) {
 	t.Parallel()
 	const most = 10
@@ -102,7 +132,12 @@ func TestQuotaOfObjects(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
-			switch a := full.do(t, request{method: http.MethodPost, path: infras, body: manifest(fmt.Sprintf("a%02d", i), "x")}); a.status {
+			r := request{method: http.MethodPost, path: infras, body: manifest(fmt.Sprintf("a%02d", i), "x")}
+			// It takes no room from anybody, however it comes out.
+			if a := full.do(t, dryRun(r)); a.status != http.StatusCreated && a.status != http.StatusForbidden {
+				t.Errorf("dry run: %d %s %v", a.status, a.body, a.err)
+			}
+			switch a := full.do(t, r); a.status {
 			case http.StatusCreated:
 				made.Add(1)
 			case http.StatusForbidden:
@@ -130,19 +165,18 @@ func TestQuotaOfObjects(t *testing.T) {
 		"another kind": {method: http.MethodPost, path: groupPath + "/ephemeralinfras", body: record{
 			"apiVersion": generated["apiVersion"], "kind": "EphemeralInfra", "metadata": record{"name": "e"}, "spec": record{"ttlSeconds": 60, "contracts": []any{record{"name": "web"}}}}},
 	} {
-		refusedBy(t, what, full.do(t, r), "objects", "full")
-	}
-	dry := full.do(t, request{method: http.MethodPost, path: infras + "?dryRun=All", body: manifest("dry", "x")})
-	if dry.status != http.StatusCreated {
-		t.Errorf("dry run: %d %s", dry.status, dry.body)
+		refusedAlike(t, full, what, r, "objects")
 	}
 	l, err := full.client.Infras().List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(l.Items) != most-1 {
 		t.Fatalf("%d objects, %v", len(l.Items), err)
 	}
 	name := l.Items[0].Name
-	if a := full.do(t, request{method: http.MethodPost, path: infras, body: manifest(name, "again")}); a.status != http.StatusConflict {
-		t.Errorf("one that is there: %d %s", a.status, a.body)
+	there := request{method: http.MethodPost, path: infras, body: manifest(name, "again")}
+	for _, r := range []request{there, dryRun(there)} {
+		if a := full.do(t, r); a.status != http.StatusConflict {
+			t.Errorf("one that is there: %d %s", a.status, a.body)
+		}
 	}
 	full.change(t, name, func(i *v1alpha1.Infra) { i.Spec.Description = "longer than before" })
 	full.setPhase(t, name, v1alpha1.PhaseDeployed)
@@ -176,18 +210,21 @@ func TestQuotaOfBytes(t *testing.T) {
 	}
 	e.must(t, request{method: http.MethodPost, path: infras, body: annotated("a")})
 	e.create(t, newInfra("small", "x"))
-	refusedBy(t, "create", e.do(t, request{method: http.MethodPost, path: infras, body: func() record {
+	refusedAlike(t, e, "create", request{method: http.MethodPost, path: infras, body: func() record {
 		m := annotated("b")
 		m["metadata"].(record)["annotations"] = record{"a": big, "b": big}
 		return m
-	}()}), "bytes", "full")
+	}()}, "bytes")
 	patch := func(name, body string) answer {
 		return e.do(t, request{method: http.MethodPatch, path: infras + "/" + name, kind: mergePatch, body: body})
 	}
 	longer := func(n int) string {
 		return fmt.Sprintf(`{"metadata":{"annotations":{"more":%q}}}`, strings.Repeat("y", n))
 	}
-	refusedBy(t, "update", patch("small", longer(30_000)), "bytes", "full")
+	refusedAlike(t, e, "update", request{method: http.MethodPatch, path: infras + "/small", kind: mergePatch, body: longer(30_000)}, "bytes")
+	for range 3 { // they don't add up
+		e.must(t, dryRun(request{method: http.MethodPatch, path: infras + "/small", kind: mergePatch, body: longer(10_000)}))
+	}
 	if a := patch("small", longer(10_000)); a.status != http.StatusOK {
 		t.Errorf("an update that there is room for: %d %s", a.status, a.body)
 	}
