@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"socialweb.computer/infra-apiserver/internal/testleak"
 )
 
 func TestMain(m *testing.M) {
@@ -19,7 +21,7 @@ func TestMain(m *testing.M) {
 	}
 	slog.SetLogLoggerLevel(slog.LevelWarn) // indigo's verifier tells much
 	// A dependency (go-log) starts it when it is imported, and it never ends.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/ipfs/go-log/writer.(*MirrorWriter).logRoutine"))
+	testleak.Main(m, goleak.IgnoreTopFunction("github.com/ipfs/go-log/writer.(*MirrorWriter).logRoutine"))
 }
 
 const collection = "computer.socialweb.infra"

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/testleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testleak.Main(m) }
 
 const workers = 3
 

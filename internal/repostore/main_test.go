@@ -13,6 +13,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/goleak"
+
+	"socialweb.computer/infra-apiserver/internal/testleak"
 )
 
 // TestMain ends the shared etcd, then checks that nothing is left running. In a
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	stopSharedEtcd()
 	if code == 0 {
-		if err := goleak.Find(ignoredLeaks()...); err != nil {
+		if err := testleak.Find(ignoredLeaks()...); err != nil {
 			fmt.Fprintln(os.Stderr, "goroutines left behind:", err)
 			code = 1
 		}

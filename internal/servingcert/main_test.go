@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"socialweb.computer/infra-apiserver/internal/testleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testleak.Main(m) }
 
 // epoch is when the tests begin.
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

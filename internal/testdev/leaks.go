@@ -1,11 +1,15 @@
 package testdev
 
-import "go.uber.org/goleak"
+import (
+	"go.uber.org/goleak"
+
+	"socialweb.computer/infra-apiserver/internal/testleak"
+)
 
 // Main runs a package's tests and fails when a goroutine is left that isn't one
 // of those that the libraries never end, or end seconds later by themselves.
 func Main(m goleak.TestingM) {
-	goleak.VerifyTestMain(m,
+	testleak.Main(m,
 		// The log of a dependency of indigo's.
 		goleak.IgnoreTopFunction("github.com/ipfs/go-log/writer.(*MirrorWriter).logRoutine"),
 		// The generic API server's "log" health check, one a process.

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"socialweb.computer/infra-apiserver/internal/testleak"
 	"socialweb.computer/infra-apiserver/internal/testwait"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testleak.Main(m) }
 
 // conflict is a refusal of an API server's.
 const conflict = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"it has changed","reason":"Conflict","code":409}`

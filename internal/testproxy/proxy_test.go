@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
+
+	"socialweb.computer/infra-apiserver/internal/testleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testleak.Main(m) }
 
 const record = "com.atproto.repo.getRecord"
 

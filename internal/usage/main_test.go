@@ -13,6 +13,8 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/testleak"
 )
 
 // etcd is one for all tests: each has a prefix of its own in it.
@@ -21,7 +23,7 @@ var etcd *clientv3.Client
 func TestMain(m *testing.M) {
 	code, err := run(m)
 	if err == nil && code == 0 {
-		err = goleak.Find(goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
+		err = testleak.Find(goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

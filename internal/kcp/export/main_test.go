@@ -3,7 +3,7 @@ package export_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"socialweb.computer/infra-apiserver/internal/testleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testleak.Main(m) }
