@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -31,11 +30,7 @@ type header struct {
 
 func headerOf(t *testing.T, e watchEvent) header {
 	t.Helper()
-	var h header
-	if err := json.Unmarshal(e.Object, &h); err != nil {
-		t.Fatal(err)
-	}
-	return h
+	return decode[header](t, string(e.Object))
 }
 
 func number(t *testing.T, rv string) uint64 {
@@ -57,10 +52,11 @@ func TestBookmarksAreWellFormed(t *testing.T) {
 	rv := e.rv(t)
 	var changes atomic.Int64
 	bookmarks := func(query string) (ordinary, initial int) {
-		// A bookmark tells what the watch doesn't know: there must have been a change.
+		w := e.watch(t, infras+"?watch=1&timeoutSeconds=10&"+query)
+		// A bookmark tells what the watch doesn't know when it begins: there must be a
+		// change afterwards, and before the bookmark, two seconds before the end.
 		e.must(t, request{method: http.MethodPatch, path: infras + "/a", kind: mergePatch,
 			body: record{"metadata": record{"labels": record{"change": fmt.Sprint(changes.Add(1))}}}})
-		w := e.watch(t, infras+"?watch=1&timeoutSeconds=5&"+query)
 		added := 0
 		for {
 			ev, more := w.next(patience)
