@@ -21,9 +21,14 @@ func rules(t *testing.T, account string) map[string][]rbacv1.PolicyRule {
 			roles["Role/"+r.Namespace+"/"+r.Name] = r.Rules
 		}
 	}
-	// Of the cluster's own roles those that every aggregated API server has.
-	roles["ClusterRole/system:auth-delegator"] = []rbacv1.PolicyRule{}
-	roles["Role/kube-system/extension-apiserver-authentication-reader"] = []rbacv1.PolicyRule{}
+	// Of the cluster's own roles those that every aggregated API server has: what they
+	// allow is the cluster's.
+	for key, name := range map[string]string{
+		"ClusterRole/system:auth-delegator":                          "system:auth-delegator",
+		"Role/kube-system/extension-apiserver-authentication-reader": "extension-apiserver-authentication-reader",
+	} {
+		roles[key] = []rbacv1.PolicyRule{{Resources: []string{"role:" + name}}}
+	}
 	out := map[string][]rbacv1.PolicyRule{}
 	bind := func(subjects []rbacv1.Subject, namespace, key string) {
 		for _, s := range subjects {
@@ -108,15 +113,15 @@ func TestKeepersOfCertificates(t *testing.T) {
 	}
 }
 
-// The controller may do this and nothing else: it reads no Secret, writes neither
-// repositories nor collections, deletes no Infra, and one Lease is its own.
-func TestRightsOfTheController(t *testing.T) {
+// exactly demands that an account may do this and nothing else.
+func exactly(t *testing.T, account string, want []string) {
+	t.Helper()
 	var got []string
-	for namespace, rules := range rules(t, ControllerName) {
+	for namespace, rules := range rules(t, account) {
 		for _, r := range rules {
 			for _, resource := range r.Resources {
 				got = append(got, strings.TrimSpace(strings.Join([]string{
-					namespace + "/", resource + "." + strings.Join(r.APIGroups, ","), strings.Join(slices.Sorted(slices.Values(r.Verbs)), ","), strings.Join(r.ResourceNames, ","),
+					namespace + "/", strings.Trim(resource+"."+strings.Join(r.APIGroups, ","), "."), strings.Join(slices.Sorted(slices.Values(r.Verbs)), ","), strings.Join(r.ResourceNames, ","),
 				}, " ")))
 			}
 			if len(r.NonResourceURLs) > 0 {
@@ -125,7 +130,37 @@ func TestRightsOfTheController(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	want := []string{
+	if !slices.Equal(got, want) {
+		t.Errorf("rights of %s:\n%s\nwant:\n%s", account, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// The server may do what every aggregated API server needs, read the credentials, and
+// keep its certificate. Nothing else.
+func TestRightsOfTheServer(t *testing.T) {
+	exactly(t, Name, []string{
+		"/ apiservices.apiregistration.k8s.io get,patch v1alpha1.socialweb.computer",
+		"/ flowschemas.flowcontrol.apiserver.k8s.io get,list,watch",
+		"/ flowschemas/status.flowcontrol.apiserver.k8s.io patch",
+		"/ mutatingadmissionpolicies.admissionregistration.k8s.io get,list,watch",
+		"/ mutatingadmissionpolicybindings.admissionregistration.k8s.io get,list,watch",
+		"/ mutatingwebhookconfigurations.admissionregistration.k8s.io get,list,watch",
+		"/ namespaces get,list,watch",
+		"/ prioritylevelconfigurations.flowcontrol.apiserver.k8s.io get,list,watch",
+		"/ role:system:auth-delegator",
+		"/ validatingadmissionpolicies.admissionregistration.k8s.io get,list,watch",
+		"/ validatingadmissionpolicybindings.admissionregistration.k8s.io get,list,watch",
+		"/ validatingwebhookconfigurations.admissionregistration.k8s.io get,list,watch",
+		"infra-credentials/ secrets get",
+		"infra-system/ secrets get,list,update,watch infra-apiserver-serving",
+		"kube-system/ role:extension-apiserver-authentication-reader",
+	})
+}
+
+// The controller may do this and nothing else: it reads no Secret, writes neither
+// repositories nor collections, deletes no Infra, and one Lease is its own.
+func TestRightsOfTheController(t *testing.T) {
+	exactly(t, ControllerName, []string{
 		"/ atprotorepos.socialweb.computer get,list,watch",
 		"/ computecontracts.socialweb.computer create,delete,get,list,patch,watch",
 		"/ computecontracts/status.socialweb.computer patch",
@@ -142,10 +177,7 @@ func TestRightsOfTheController(t *testing.T) {
 		"infra-system/ events.events.k8s.io create,patch,update",
 		"infra-system/ leases.coordination.k8s.io create",
 		"infra-system/ leases.coordination.k8s.io get,update infra-controller",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the controller's rights:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	})
 }
 
 // What each role for people adds, and into which of the cluster's roles it goes.
