@@ -3,12 +3,14 @@
 package lifecycle
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +90,8 @@ func TestCertificateFiles(t *testing.T) {
 }
 
 // TestFrontProxyAuthority (C39): when the cluster rotates the authority of its front
-// proxy, requests of the new one are believed without a restart, and none before.
+// proxy, requests of the new one are believed without a restart, and none before; a
+// watch that the old one has open goes on.
 func TestFrontProxyAuthority(t *testing.T) {
 	t.Parallel()
 	g := plane.Guest(t, harness.GuestOptions{})
@@ -109,6 +112,12 @@ func TestFrontProxyAuthority(t *testing.T) {
 	if status := next(t.Context()); status != http.StatusForbidden && status != http.StatusUnauthorized {
 		t.Fatalf("by a proxy that nobody knows: %d", status)
 	}
+	watch := proxied(t, g, plane.FrontProxy(t, "front-proxy-client"))
+	resp, err := watch.get(t.Context(), "?watch=1&resourceVersion=0")
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("a watch by the old proxy: %v %v", resp, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
 	maps := plane.Admin().Core.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	const name, key = "extension-apiserver-authentication", "requestheader-client-ca-file"
 	m, err := maps.Get(t.Context(), name, metav1.GetOptions{})
@@ -132,25 +141,49 @@ func TestFrontProxyAuthority(t *testing.T) {
 	if status := old(t.Context()); status != http.StatusOK {
 		t.Errorf("by the old proxy, during the overlap: %d", status)
 	}
+	if _, err := harness.NewClients(t, g.Direct(plane.Config())).Infra.SocialwebV1alpha1().Infras().Create(t.Context(), harness.NewInfra("one"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || !strings.Contains(line, `"ADDED"`) || !strings.Contains(line, `"name":"one"`) {
+		t.Errorf("the watch that was open: %q %v", line, err)
+	}
 }
 
-// ask returns a request that a proxy makes for an admin, on a connection of its own.
-func ask(t *testing.T, g *harness.Guest, proxy harness.Pair) func(context.Context) int {
+// proxy asks a guest for infras on behalf of an admin.
+type proxy struct {
+	client *http.Client
+	path   string
+}
+
+func proxied(t *testing.T, g *harness.Guest, pair harness.Pair) proxy {
 	t.Helper()
-	c := g.Direct(plane.ConfigWith(proxy))
+	c := g.Direct(plane.ConfigWith(pair))
+	client, err := rest.HTTPClientFor(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.CloseIdleConnections)
+	return proxy{client, c.Host + "/apis/socialweb.computer/v1alpha1/infras"}
+}
+
+func (p proxy) get(ctx context.Context, query string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.path+query, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("X-Remote-User", "somebody")
+	req.Header.Set("X-Remote-Group", "system:masters")
+	return p.client.Do(req)
+}
+
+// ask returns a request of a proxy, whose answer's code it returns, each time on a
+// connection of its own; 0: no answer.
+func ask(t *testing.T, g *harness.Guest, pair harness.Pair) func(context.Context) int {
+	t.Helper()
 	return func(ctx context.Context) int {
-		client, err := rest.HTTPClientFor(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.CloseIdleConnections()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Host+"/apis/socialweb.computer/v1alpha1/infras", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("X-Remote-User", "somebody")
-		req.Header.Set("X-Remote-Group", "system:masters")
-		resp, err := client.Do(req)
+		p := proxied(t, g, pair)
+		defer p.client.CloseIdleConnections()
+		resp, err := p.get(ctx, "")
 		if err != nil {
 			return 0
 		}
