@@ -101,23 +101,35 @@ func TestRefusedConnectionIsUnavailable(t *testing.T) {
 
 // A server that never answers: the write may still be applied.
 func TestTimeouts(t *testing.T) {
-	f := newFakePDS(t)
-	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
-	f.on(putMethod, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = r.Body.Read(make([]byte, 1<<20)) // so that the server notices the client's leaving
-		hang(w, r)
-	})
-	f.on(latestMethod, hang)
-	c := f.client(t, func(cfg *Config) { cfg.Timeout = 50 * time.Millisecond })
-	if err := put(c); !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := timeOut(t, putMethod, put); !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("write: %v", err)
 	}
-	if err := get(c); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+	sent, err := timeOut(t, latestMethod, get)
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("read: %v", err)
 	}
-	if n := f.count(latestMethod); n != 1 {
-		t.Errorf("a read that used up its time was sent %d times", n)
+	if sent != 1 {
+		t.Errorf("a read that used up its time was sent %d times", sent)
 	}
+}
+
+// timeOut makes a call that reaches a server and isn't answered, in a time that is
+// enough for the former. It returns the call's error, and how often it was sent.
+func timeOut(t *testing.T, method string, do func(*Client) error) (sent int, err error) {
+	t.Helper()
+	for timeout := 50 * time.Millisecond; timeout < time.Minute; timeout *= 2 {
+		f := newFakePDS(t)
+		f.on(method, func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = r.Body.Read(make([]byte, 1<<20)) // so that the server notices the client's leaving
+			<-r.Context().Done()
+		})
+		err = do(f.client(t, func(cfg *Config) { cfg.Timeout = timeout }))
+		if sent = f.count(method); sent > 0 {
+			return sent, err
+		}
+	}
+	t.Fatalf("%s never came to the server: %v", method, err)
+	return 0, err
 }
 
 // A server that accepts and never speaks TLS can't have taken the request.

@@ -59,7 +59,7 @@ func subscribe(t *testing.T, s *Server, query string) *subscription {
 // next message: its type, "" for an error, "closed" at the end.
 func (s *subscription) next() (string, []byte) {
 	s.t.Helper()
-	if err := s.conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := s.conn.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		s.t.Fatal(err)
 	}
 	_, data, err := s.conn.ReadMessage()

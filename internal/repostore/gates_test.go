@@ -55,7 +55,8 @@ func (g *gates) stop(point string) *gate {
 	return at
 }
 
-const patience = 20 * time.Second
+// patience is how long a test waits for what must happen.
+const patience = 2 * time.Minute
 
 // reached waits until a goroutine stands at the gate.
 func (g *gate) reached(t testing.TB) {

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"socialweb.computer/infra-apiserver/internal/testleak"
 )
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	wait.ForeverTestTimeout = patience // of upstream's suite: half a minute
 	code := m.Run()
 	stopSharedEtcd()
 	if code == 0 {

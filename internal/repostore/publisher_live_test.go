@@ -23,10 +23,11 @@ func TestPublisherCoalesces(t *testing.T) {
 	const delay = 2 * time.Second
 	w := newWorld(t)
 	r := w.live("A", func(c *HubConfig) { c.PublishDelay = delay })
+	begun := time.Now() // the creation is a change too
 	if _, err := r.create(r.ctx(), aWidget("o", "base")); err != nil {
 		t.Fatal(err)
 	}
-	commits, begun := w.repo.commits(), time.Now()
+	commits := w.repo.commits()
 	const n = 30
 	for i := range n {
 		if err := r.setPhase(r.ctx(), "o", fmt.Sprint("Phase", i)); err != nil {

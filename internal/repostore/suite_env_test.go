@@ -154,15 +154,11 @@ func (e *suiteEnv) runHub(t testing.TB, etcd *clientv3.Client) {
 // await fails the test when nothing happens for long.
 func await(t testing.TB, what string, done func() (bool, error)) {
 	t.Helper()
-	for range 3000 {
+	eventually(t, what, func() bool {
 		ok, err := done()
 		if err != nil {
 			t.Fatalf("waiting for %s: %v", what, err)
 		}
-		if ok {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain for %s", what)
+		return ok
+	})
 }

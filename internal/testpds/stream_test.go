@@ -44,7 +44,7 @@ func (p *peer) subscribe(query string) *stream {
 // close code and text.
 func (s *stream) next() string {
 	s.t.Helper()
-	if err := s.conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := s.conn.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		s.t.Fatal(err)
 	}
 	_, data, err := s.conn.ReadMessage()

@@ -25,7 +25,7 @@ const (
 	testDID        = "did:plc:aaaaaaaaaaaaaaaaaaaaaaaa"
 	testCollection = "computer.socialweb.infra"
 	// patience is how long a test waits for what must happen.
-	patience = 20 * time.Second
+	patience = 2 * time.Minute
 )
 
 // conn is one connection to a fake stream.

@@ -179,25 +179,42 @@ func TestFirehoseLeavesAHungConnection(t *testing.T) {
 	})
 	h.want(t, Gap, "")
 	h.stream.next(t) // never reads, so never answers a ping
-	alive := h.stream.next(t)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			if _, _, err := alive.ReadMessage(); err != nil {
-				return // it answers pings until the source leaves
+	var alive *conn
+	var left <-chan struct{}
+	for tries := 0; alive == nil; tries++ {
+		c := h.stream.next(t)
+		left = c.answer()
+		select {
+		case <-time.After(1500 * time.Millisecond): // longer than the read timeout
+			alive = c
+		case <-left: // for a machine that stands still, no answer comes in time
+			if tries == 20 {
+				t.Fatal("each connection that answers pings is left")
 			}
 		}
-	}()
-	time.Sleep(1500 * time.Millisecond) // longer than the read timeout
+	}
 	a := h.acct.commit(6, "a", "A")
 	h.sendCommit(t, alive, a)
 	h.want(t, Commit, a.Rev)
 	h.stop()
-	<-done
+	<-left
 	if h.Connected() {
 		t.Error("connected after the end")
 	}
+}
+
+// answer answers pings until the source leaves, which closes what it returns.
+func (c *conn) answer() <-chan struct{} {
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		for {
+			if _, _, err := c.ReadMessage(); err != nil {
+				return
+			}
+		}
+	}()
+	return left
 }
 
 // What is written between the handshake and the moment at which the PDS listens
