@@ -40,7 +40,8 @@ func TestOpenAPIIsMerged(t *testing.T) {
 		}
 	}
 	for _, entry := range complaints(plane.Log(t, "kube-apiserver"), "openapi") {
-		if !strings.Contains(entry, "ResponseCode: 503, Body: service unavailable") {
+		// What it can't ask itself in time is nothing of ours.
+		if !strings.Contains(entry, "ResponseCode: 503, Body: service unavailable") && !strings.Contains(entry, plane.URL()+"/openapi") {
 			t.Errorf("kube-apiserver complains: %s", entry)
 		}
 	}

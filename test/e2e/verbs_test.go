@@ -71,16 +71,23 @@ func (v verbsOf) read(t *testing.T) {
 			t.Errorf("kubectl %v: %s", args, out)
 		}
 	}
-	// The field selector gives one name alone, also by a watch, whose AGE is right too
-	// (k/k#49424).
-	out = v.k.Do(t, "", "get", v.resource, v.name, "-w", "--request-timeout=2s").Out
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	others := func(line string) bool { return !strings.HasPrefix(line, v.name+" ") } // it may change meanwhile: its status is published
-	if len(lines) < 2 || slices.ContainsFunc(lines[1:], others) || strings.Contains(out, "<unknown>") {
-		t.Errorf("a watch of one name: %s", out)
-	}
+	v.watch(t)
 	if err := v.k.Fails(t, "", "get", v.resource, "--field-selector=spec.nope=1"); !strings.Contains(err, "BadRequest") || !strings.Contains(err, "spec.nope") {
 		t.Errorf("an unknown field selector: %s", err)
+	}
+}
+
+// watch: the field selector gives one name alone, also by a watch, whose AGE is right too
+// (k/k#49424).
+func (v verbsOf) watch(t *testing.T) {
+	lines := v.k.Follow(t, "get", v.resource, v.name, "-w", "-L", "seen")
+	seen := testkubectl.Expect(t, lines, v.name)
+	v.k.Run(t, "label", v.short, v.name+"-applied", "seen=never")
+	v.k.Run(t, "label", v.short, v.name, "seen=last")
+	seen = append(seen, testkubectl.Expect(t, lines, v.name, "last")...)
+	others := func(line string) bool { return !strings.HasPrefix(line, v.name+" ") } // it may change meanwhile: its status is published
+	if slices.ContainsFunc(seen[1:], others) || strings.Contains(strings.Join(seen, ""), "<unknown>") {
+		t.Errorf("a watch of one name: %q", seen)
 	}
 }
 

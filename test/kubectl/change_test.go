@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/testkubectl"
 )
 
 func isSwap(err error) bool { return errors.Is(err, atproto.ErrInvalidSwap) }
@@ -16,8 +17,8 @@ func testDryRun(t *testing.T, e env) {
 	e.create(t, "dry")
 	e.settle(t, "dry")
 	rev, rv := e.rev(t), e.field(t, "dry", ".metadata.resourceVersion")
-	lines := e.follow(t, "get", "infras", "-w", "--output-watch-events", "-o", "custom-columns=TYPE:.type,NAME:.object.metadata.name")
-	expect(t, lines, "ADDED", "dry")
+	lines := e.k.Follow(t, "get", "infras", "-w", "--output-watch-events", "-o", "custom-columns=TYPE:.type,NAME:.object.metadata.name")
+	testkubectl.Expect(t, lines, "ADDED", "dry")
 
 	fresh := strings.Replace(manifest("dry-new", "x"), `,"state":"Staged"`, "", 1)
 	out := e.k.RunIn(t, fresh, "create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.contracts[0].state}")

@@ -1,104 +1,41 @@
 package kubectl
 
 import (
-	"bufio"
-	"context"
-	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/testkubectl"
 )
 
-// patience is how long a command that was started in the background may take.
-const patience = time.Minute
-
-// follow runs a command that goes on until the test's end, and returns its lines.
-func (e env) follow(t *testing.T, args ...string) <-chan string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	cmd := e.k.Command(ctx, args...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := make(chan string, 100)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer close(lines)
-		s := bufio.NewScanner(out)
-		for s.Scan() {
-			lines <- s.Text()
-		}
-		_, _ = io.Copy(io.Discard, out)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-		_ = cmd.Wait() // it was killed
-	})
-	return lines
-}
-
-// expect waits for a line that contains all of want.
-func expect(t *testing.T, lines <-chan string, want ...string) {
-	t.Helper()
-	timeout := time.After(patience)
-	var seen []string
-	for {
-		select {
-		case line, ok := <-lines:
-			if !ok {
-				t.Fatalf("the command ended without %v: %q", want, seen)
-			}
-			seen = append(seen, line)
-			found := true
-			for _, w := range want {
-				found = found && strings.Contains(line, w)
-			}
-			if found {
-				return
-			}
-		case <-timeout:
-			t.Fatalf("no line with %v within %s: %q", want, patience, seen)
-		}
-	}
-}
-
 func testWatch(t *testing.T, e env) {
 	e.create(t, "watch-0")
-	lines := e.follow(t, "get", "infras", "-w", "--output-watch-events", "-o", "custom-columns=TYPE:.type,NAME:.object.metadata.name,DESC:.object.spec.description")
-	expect(t, lines, "ADDED", "watch-0")
+	lines := e.k.Follow(t, "get", "infras", "-w", "--output-watch-events", "-o", "custom-columns=TYPE:.type,NAME:.object.metadata.name,DESC:.object.spec.description")
+	testkubectl.Expect(t, lines, "ADDED", "watch-0")
 	e.create(t, "watch-1")
-	expect(t, lines, "ADDED", "watch-1", "of watch-1")
+	testkubectl.Expect(t, lines, "ADDED", "watch-1", "of watch-1")
 	e.k.Run(t, "patch", "infra", "watch-1", "--type=merge", "-p", `{"spec":{"description":"patched"}}`)
-	expect(t, lines, "MODIFIED", "watch-1", "patched")
+	testkubectl.Expect(t, lines, "MODIFIED", "watch-1", "patched")
 	e.edit(t, "watch-1", "elsewhere")
-	expect(t, lines, "MODIFIED", "watch-1", "elsewhere")
+	testkubectl.Expect(t, lines, "MODIFIED", "watch-1", "elsewhere")
 	e.k.Run(t, "delete", "infra", "watch-1")
-	expect(t, lines, "DELETED", "watch-1", "elsewhere")
+	testkubectl.Expect(t, lines, "DELETED", "watch-1", "elsewhere")
 	if _, err := e.Repo.DeleteRecord(t.Context(), atproto.Key{Collection: collection, RKey: "watch-0"}, atproto.Swap{Any: true}); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, lines, "DELETED", "watch-0", "of watch-0")
+	testkubectl.Expect(t, lines, "DELETED", "watch-0", "of watch-0")
 }
 
 func testWait(t *testing.T, e env) {
 	e.create(t, "wait")
 	ready := []string{"wait", "infra/wait", "--for=condition=Ready", "--timeout=60s", "-o", "name"}
 	e.k.Fails(t, "", "wait", "infra/wait", "--for=condition=Ready", "--timeout=1s")
-	lines := e.follow(t, ready...)
-	phase := e.follow(t, "wait", "infra/wait", "--for=jsonpath={.status.phase}=Deployed", "--timeout=60s", "-o", "name")
+	lines := e.k.Follow(t, ready...)
+	phase := e.k.Follow(t, "wait", "infra/wait", "--for=jsonpath={.status.phase}=Deployed", "--timeout=60s", "-o", "name")
 	e.k.Run(t, "patch", "infra", "wait", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"phase":"Deployed","conditions":[{"type":"Ready","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
-	expect(t, lines, "wait")
-	expect(t, phase, "wait")
+	testkubectl.Expect(t, lines, "wait")
+	testkubectl.Expect(t, phase, "wait")
 	e.k.Run(t, ready...) // true already
 	gone := make(chan testkubectl.Result, 1)
 	go func() { gone <- e.k.Do(t, "", "wait", "infra/wait", "--for=delete", "--timeout=60s") }()
