@@ -13,6 +13,7 @@ import (
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"socialweb.computer/infra-apiserver/internal/kcp/door"
 	"socialweb.computer/infra-apiserver/internal/metrics"
 	"socialweb.computer/infra-apiserver/internal/repostore"
 )
@@ -93,15 +94,15 @@ func (d *kcpDoor) admit(c caller, atPrefix, atDoor bool) *refusal {
 	case d == nil, c.shard && atDoor:
 		return nil
 	case c.shard:
-		return refuse(metrics.DoorElsewhere, c, forbidden("the certificate of a shard opens /clusters/<workspace>/apis/… alone"))
+		return refuse(metrics.DoorElsewhere, c, because(door.CauseElsewhere, forbidden("the certificate of a shard opens /clusters/<workspace>/apis/… alone")))
 	case c.known && strings.HasPrefix(c.cn, ownNames):
-		return refuse(metrics.DoorName, c, forbidden("the name of the certificate is not one of the shards that are let in"))
+		return refuse(metrics.DoorName, c, because(door.CauseName, forbidden("the name of the certificate is not one of the shards that are let in")))
 	case !atPrefix:
 		return nil
 	case !c.cert:
-		return refuse(metrics.DoorNoCertificate, c, apierrors.NewUnauthorized("this path is open to the certificates of shards alone"))
+		return refuse(metrics.DoorNoCertificate, c, because(door.CauseShardsOnly, apierrors.NewUnauthorized("this path is open to the certificates of shards alone")))
 	default:
-		return refuse(metrics.DoorCertificate, c, forbidden("this path is open to the certificates of shards alone"))
+		return refuse(metrics.DoorCertificate, c, because(door.CauseShardsOnly, forbidden("this path is open to the certificates of shards alone")))
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/klog/v2"
 
+	"socialweb.computer/infra-apiserver/internal/kcp/door"
 	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
@@ -26,9 +28,15 @@ func refuse(why metrics.DoorRefusal, who caller, err error) *refusal {
 }
 
 // forbidden is a 403 that names no object.
-func forbidden(text string) error {
+func forbidden(text string) *apierrors.StatusError {
 	err := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(text))
 	err.ErrStatus.Message, err.ErrStatus.Details = text, nil
+	return err
+}
+
+// because names the cause, by which kcp init knows who has answered.
+func because(cause metav1.CauseType, err *apierrors.StatusError) error {
+	err.ErrStatus.Details = door.Details(cause)
 	return err
 }
 

@@ -81,10 +81,7 @@ func (o *Options) look(ctx context.Context, w *workspace, objects []*unstructure
 		}
 	}
 	w.checkShards(ctx, o.URLs, r)
-	if err := o.checkStrangers(ctx, r); err != nil {
-		return err
-	}
-	if err := o.checkShardCertificate(ctx, r); err != nil {
+	if err := o.checkDoor(ctx, r); err != nil {
 		return err
 	}
 	if len(r.Faults) > 0 {

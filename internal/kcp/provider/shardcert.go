@@ -6,14 +6,19 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
+	"strings"
 
-	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	"socialweb.computer/infra-apiserver/internal/kcp/door"
 )
 
 // checkShardCertificate calls our door as a shard does at a discovery, where it has the
-// certificate of one.
+// certificate of one. Where it hasn't, it says so: nothing else shows that shards come in.
 func (o *Options) checkShardCertificate(ctx context.Context, r *Report) error {
 	if o.ShardCertificate == nil {
+		r.unknown(Finding{
+			fmt.Sprintf("whether shards are let in at %s wasn't tried: there is no certificate of a shard", strings.Join(o.URLs, ", ")),
+			"run this command once more with --dry-run --shard-client-cert-file=FILE --shard-client-key-file=FILE, which are what a shard's own flags of these names say",
+		})
 		return nil
 	}
 	client, err := o.caller(o.ShardCertificate)
@@ -22,7 +27,7 @@ func (o *Options) checkShardCertificate(ctx context.Context, r *Report) error {
 	}
 	defer client.CloseIdleConnections()
 	for _, u := range o.URLs {
-		code, status, err := discover(ctx, client, u)
+		a, err := ask(ctx, client, u+"/clusters/%2A"+groupPath)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -31,34 +36,53 @@ func (o *Options) checkShardCertificate(ctx context.Context, r *Report) error {
 				fmt.Sprintf("whether %s lets shards in isn't known: %v", u, err),
 				"look from where the shards are",
 			})
-		case code == http.StatusUnauthorized || code == http.StatusForbidden:
-			name, issuer := subject(o.ShardCertificate)
-			r.fault(Finding{
-				fmt.Sprintf("%s refuses the shard %q: %s", u, name, status),
-				fmt.Sprintf("serve with a --kcp-shard-client-ca-file that has the authority %q, --kcp-shard-allowed-names that %q fits, and the --kcp-path-prefix of --url; "+
-					"what is in front of this server must pass TLS through, or show such a certificate itself", issuer, name),
-			})
-		case code != http.StatusOK:
-			r.fault(Finding{
-				fmt.Sprintf("%s answers a shard's discovery with %s", u, status),
-				"have the router send it to this server, with the path as it is; the log of the server says more",
-			})
+		default:
+			if f := o.shardFault(u, a); f != nil {
+				r.fault(*f)
+			}
 		}
 	}
 	return nil
 }
 
-// discover asks for our kinds as a shard asks.
-func discover(ctx context.Context, client *http.Client, base string) (code int, status string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/clusters/%%2A/apis/%s", base, v1alpha1.SchemeGroupVersion), http.NoBody)
-	if err != nil {
-		return 0, "", err
+// shardFault says what is wrong with an answer to a shard; nil: nothing.
+func (o *Options) shardFault(base string, a *told) *Finding {
+	name, issuer := subject(o.ShardCertificate)
+	names := fmt.Sprintf("--kcp-shard-allowed-names that %q fits", name)
+	authority := fmt.Sprintf("a --kcp-shard-client-ca-file that has the authority %q", issuer)
+	switch door.Cause(a.failure) {
+	case door.CauseElsewhere:
+		return &Finding{
+			fmt.Sprintf("this server knows the shard %q, and its door isn't at %s", name, base),
+			"serve with " + flagPrefix(base) + ", or give --url with the prefix that it has; what is in front of this server must leave the path as it is",
+		}
+	case door.CauseName:
+		return &Finding{fmt.Sprintf("%s doesn't let the name %q in", base, name), "serve with " + names}
+	case door.CauseShardsOnly:
+		return &Finding{
+			fmt.Sprintf("%s doesn't take the certificate of %q for one of a shard", base, name),
+			"serve with " + authority + ", and " + names + "; what is in front of this server must pass TLS through, or show such a certificate itself",
+		}
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
+	switch {
+	case a.code == http.StatusUnauthorized || a.code == http.StatusForbidden:
+		return &Finding{
+			fmt.Sprintf("%s refuses the shard %q: %s", base, name, a.status),
+			"serve with " + authority + ", " + names + ", and " + flagPrefix(base) + "; " +
+				"what is in front of this server must pass TLS through, or show such a certificate itself",
+		}
+	case a.code != http.StatusOK:
+		return &Finding{
+			fmt.Sprintf("%s answers a shard's discovery with %s", base, a.status),
+			"have the router send it to this server, with the path as it is; the log of the server says more",
+		}
+	case !a.kinds:
+		return &Finding{
+			base + " answers a shard's discovery with something that isn't ours",
+			"have the router send it to this server, with the path as it is",
+		}
 	}
-	return resp.StatusCode, resp.Status, resp.Body.Close()
+	return nil
 }
 
 // subject of a certificate, and who signed it.

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
 
-	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	"socialweb.computer/infra-apiserver/internal/kcp/door"
 )
 
 const (
@@ -22,8 +23,23 @@ const (
 	probeTimeout = 15 * time.Second
 )
 
+// LookAtDoor looks at URLs alone, as Init does it. It asks no kcp.
+func LookAtDoor(ctx context.Context, o Options) (*Report, error) {
+	r := &Report{}
+	return r, o.checkDoor(ctx, r)
+}
+
+// checkDoor calls our door, as nobody and as a shard.
+func (o *Options) checkDoor(ctx context.Context, r *Report) error {
+	if err := o.checkStrangers(ctx, r); err != nil {
+		return err
+	}
+	return o.checkShardCertificate(ctx, r)
+}
+
 // checkStrangers calls our door as nobody. It has to be there, with a certificate that
-// the shards believe, and to refuse.
+// the shards believe, and to refuse in its own words: another server that refuses is no
+// door.
 func (o *Options) checkStrangers(ctx context.Context, r *Report) error {
 	client, err := o.caller(nil)
 	if err != nil {
@@ -31,15 +47,8 @@ func (o *Options) checkStrangers(ctx context.Context, r *Report) error {
 	}
 	defer client.CloseIdleConnections()
 	for _, u := range o.URLs {
-		f, answered, err := ask(ctx, client, u)
-		switch {
-		case err != nil:
+		if err := o.askAsStranger(ctx, client, u, r); err != nil {
 			return err
-		case f == nil:
-		case answered:
-			r.fault(*f)
-		default: // the shards may reach it where this program doesn't
-			r.unknown(*f)
 		}
 	}
 	return nil
@@ -75,35 +84,69 @@ func (o *Options) caller(shows *tls.Certificate) (*http.Client, error) {
 	}, nil
 }
 
-// ask one URL. An error is none of the server's.
-func ask(ctx context.Context, client *http.Client, base string) (f *Finding, answered bool, err error) {
-	url := fmt.Sprintf("%s/clusters/%s/apis/%s", base, probeWorkspace, v1alpha1.SchemeGroupVersion)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", base, err)
-	}
-	resp, err := client.Do(req)
+// askAsStranger asks one URL. An error is none of the server's.
+func (o *Options) askAsStranger(ctx context.Context, client *http.Client, base string, r *Report) error {
+	a, err := ask(ctx, client, base+"/clusters/"+probeWorkspace+groupPath)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, false, ctx.Err()
+			return ctx.Err()
 		}
-		return unreachable(base, err), false, nil
+		if wantsCertificate(err) {
+			o.notSeen(r, base, "who shows no certificate gets no answer at all")
+			return nil
+		}
+		r.unknown(*unreachable(base, err)) // the shards may reach it where this program doesn't
+		return nil
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing of it is read
-	switch code := resp.StatusCode; {
-	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return nil, true, nil
-	case code < http.StatusMultipleChoices:
-		return &Finding{
-			fmt.Sprintf("%s answers whoever asks: %s without a certificate of a shard", base, resp.Status),
+	switch {
+	case a.code < http.StatusMultipleChoices:
+		r.fault(Finding{
+			fmt.Sprintf("%s answers whoever asks: %s without a certificate of a shard", base, a.status),
 			"serve with --kcp-shard-client-ca-file, and let nothing in front of it show a shard's certificate for others",
-		}, true, nil
+		})
+	case a.code != http.StatusUnauthorized && a.code != http.StatusForbidden:
+		r.fault(Finding{
+			fmt.Sprintf("%s answers a stranger with %s, where this server says 401 or 403", base, a.status),
+			"have the router send it to this server, with the path as it is, and serve with --kcp-shard-client-ca-file and " + flagPrefix(base),
+		})
+	case door.Cause(a.failure) == door.CauseShardsOnly: // it is our door, and refuses
+	case pathOf(base) != "" && a.failure != nil && strings.Contains(a.failure.Message, fmt.Sprintf("path %q", pathOf(base)+"/clusters/"+probeWorkspace+groupPath)):
+		r.fault(Finding{
+			base + " leads to a Kubernetes API server that has no door for shards there: to its RBAC it is a path like any other",
+			"if it is this server, serve with --kcp-shard-client-ca-file and " + flagPrefix(base) + ", or give --url with the prefix that it has; if it is kcp, have a router send the path to this server",
+		})
 	default:
-		return &Finding{
-			fmt.Sprintf("%s answers a stranger with %s, where this server says 401 or 403", base, resp.Status),
-			"have the router send it to this server, with the path as it is, and serve with --kcp-shard-client-ca-file and the --kcp-path-prefix of --url",
-		}, true, nil
+		o.notSeen(r, base, "what refuses strangers there, as it must, doesn't say that it is this server's door: "+a.status)
 	}
+	return nil
+}
+
+// notSeen notes that a stranger can't see our door. With a shard's certificate it is tried
+// anyway.
+func (o *Options) notSeen(r *Report, base, why string) {
+	if o.ShardCertificate == nil {
+		r.unknown(Finding{
+			fmt.Sprintf("whether this server's door is at %s isn't known: %s", base, why),
+			"it may be something before the door, which ends TLS; or serve has another --kcp-path-prefix, or no --kcp-shard-client-ca-file. A shard's certificate tells",
+		})
+	}
+}
+
+// pathOf a URL; "": it has none.
+func pathOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return u.EscapedPath()
+}
+
+// flagPrefix is how this server has its door at a URL, if nothing before it changes paths.
+func flagPrefix(base string) string { return fmt.Sprintf("--kcp-path-prefix=%q", pathOf(base)) }
+
+// wantsCertificate tells whether there was no answer for want of a certificate.
+func wantsCertificate(err error) bool {
+	return strings.Contains(err.Error(), "tls: certificate required") || strings.Contains(err.Error(), "tls: bad certificate")
 }
 
 // unreachable tells why there was no answer.
@@ -111,8 +154,6 @@ func unreachable(base string, err error) *Finding {
 	var unknown x509.UnknownAuthorityError
 	var hostname x509.HostnameError
 	switch {
-	case strings.Contains(err.Error(), "tls: certificate required"), strings.Contains(err.Error(), "tls: bad certificate"):
-		return nil // who has no certificate gets no answer at all
 	case errors.As(err, &unknown):
 		return &Finding{
 			base + " has a certificate of an unknown authority",
