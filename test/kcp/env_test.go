@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"socialweb.computer/infra-apiserver/internal/testdev"
 	"socialweb.computer/infra-apiserver/internal/testpds"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apiserver"
 )
 
@@ -105,18 +105,11 @@ func (e *env) account(t testing.TB) *testpds.Client {
 	return a
 }
 
-// patience is how long a test waits for what must come at some time: long, for it is
-// waited for only where something is wrong.
-const patience = 2 * time.Minute
+// patience is how long a test waits for what must come at some time.
+const patience = testwait.Patience
 
 // waitFor waits until ok returns nil.
 func waitFor(t testing.TB, what string, ok func() error) {
 	t.Helper()
-	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if err = ok(); err == nil {
-			return
-		}
-	}
-	t.Fatalf("%s: %v", what, err)
+	testwait.Until(t, what, ok)
 }

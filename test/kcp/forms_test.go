@@ -106,7 +106,7 @@ func TestHTTP2(t *testing.T) {
 	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), trace))
 	defer cancel()
 	for range 20 {
-		resp, err := s.open(ctx, t, request{path: w.path(infras) + "?watch=1&resourceVersion=0"})
+		resp, err := s.open(ctx, request{path: w.path(infras) + "?watch=1&resourceVersion=0"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestHTTP2(t *testing.T) {
 		defer resp.Body.Close() //nolint:errcheck,gocritic // all of them are open until the end
 	}
 	for i := range 20 {
-		resp, err := s.open(ctx, t, request{path: prefix + fmt.Sprintf("/clusters/http2-%d", i) + infras})
+		resp, err := s.open(ctx, request{path: prefix + fmt.Sprintf("/clusters/http2-%d", i) + infras})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -120,7 +120,7 @@ func TestIsolation(t *testing.T) {
 		last := map[string]string{}
 		s.create(t, "the-end", s.word)
 		watches[i].change(t, "ADDED", "the-end", s.word)
-		for _, l := range watches[i].lines() {
+		for _, l := range watches[i].Seen() {
 			s.look("watch", l)
 			if ev := decode[event](t, l); ev.Type != "BOOKMARK" {
 				o := ev.infra(t)

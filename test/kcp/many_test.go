@@ -80,7 +80,7 @@ func lifecycle(t *testing.T, w *tenant) {
 		t.Errorf("%s: record of what was deleted: %v", w.name, r)
 	}
 	w.refused(t, request{path: infras + "/same"}, http.StatusNotFound)
-	for _, l := range events.lines() {
+	for _, l := range events.Seen() {
 		if !strings.Contains(l, mine) {
 			t.Errorf("%s: event %s", w.name, l)
 		}

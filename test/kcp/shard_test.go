@@ -1,22 +1,19 @@
 package kcp
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 const (
@@ -86,73 +83,46 @@ type answer struct {
 	fault  metav1.Status // where it is one
 }
 
+// sender of its requests. A path goes out as it is written.
+func (s *shard) sender() testhttp.Client {
+	return testhttp.Client{HTTP: s.http, Server: s.server, Verbatim: true, Edit: func(r *http.Request) {
+		if s.host != "" {
+			r.Host = s.host
+		}
+		r.Header.Set("User-Agent", "kubectl/v1.37.2 (linux/amd64) kubernetes/abcdef0")
+		if r.Header.Get("Accept-Encoding") == "" {
+			r.Header.Set("Accept-Encoding", "gzip")
+		}
+	}}
+}
+
+func (r request) plain() testhttp.Request {
+	return testhttp.Request{Method: r.method, Path: r.path, Accept: or(r.accept, testhttp.JSON), Kind: r.kind, Body: r.body, Header: r.header}
+}
+
 // do sends a request whose path is a whole one.
 func (s *shard) do(t testing.TB, r request) answer {
 	t.Helper()
-	resp, err := s.open(t.Context(), t, r)
+	resp, err := s.open(t.Context(), r)
 	if err != nil {
 		t.Fatalf("%s %s: %v", r.method, r.path, err)
 	}
 	return read(t, resp)
 }
 
+// open returns the answer with its body unread.
+func (s *shard) open(ctx context.Context, r request) (*http.Response, error) {
+	return s.sender().Open(ctx, r.plain())
+}
+
 // read reads an answer to its end.
 func read(t testing.TB, resp *http.Response) answer {
 	t.Helper()
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	b, err := io.ReadAll(resp.Body)
+	a, err := testhttp.Read(resp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp.Header.Get("Content-Encoding") == "gzip" {
-		z, err := gzip.NewReader(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err = io.ReadAll(z); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out := answer{status: resp.StatusCode, header: resp.Header, proto: resp.Proto, body: string(b)}
-	if out.status >= http.StatusBadRequest {
-		_ = json.Unmarshal(b, &out.fault) // a plain text is none
-	}
-	return out
-}
-
-// open returns the answer with its body unread. The path goes out as it is written:
-// no client's library cleans it.
-func (s *shard) open(ctx context.Context, t testing.TB, r request) (*http.Response, error) {
-	t.Helper()
-	var body io.Reader = http.NoBody
-	switch b := r.body.(type) {
-	case nil:
-	case string:
-		body = strings.NewReader(b)
-	default:
-		body = strings.NewReader(encode(t, b))
-	}
-	req, err := http.NewRequestWithContext(ctx, or(r.method, http.MethodGet), s.server, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path, query, _ := strings.Cut(r.path, "?")
-	req.URL.Opaque, req.URL.RawQuery = path, query
-	for k, v := range r.header {
-		req.Header[k] = v
-	}
-	if s.host != "" {
-		req.Host = s.host
-	}
-	req.Header.Set("Accept", or(r.accept, "application/json"))
-	req.Header.Set("User-Agent", "kubectl/v1.37.2 (linux/amd64) kubernetes/abcdef0")
-	if req.Header.Get("Accept-Encoding") == "" {
-		req.Header.Set("Accept-Encoding", "gzip")
-	}
-	if r.body != nil {
-		req.Header.Set("Content-Type", or(r.kind, "application/json"))
-	}
-	return s.http.Do(req)
+	return answer{a.Status, a.Header, a.Proto, string(a.Body), a.Fault}
 }
 
 // or is the first of the two that isn't empty.
@@ -185,24 +155,16 @@ func (p proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.http.Transport.RoundTrip(out)
 }
 
-// decode reads a JSON body.
+// decode reads a JSON body that is no refusal.
 func decode[T any](t testing.TB, body string) T {
 	t.Helper()
-	var out T
-	if err := json.Unmarshal([]byte(body), &out); err != nil {
-		t.Fatalf("%v in %.1000s", err, body)
-	}
-	return out
+	return testhttp.Decode[T](t, body)
 }
 
 // encode writes a JSON body.
 func encode(t testing.TB, v any) string {
 	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return testhttp.Encode(t, v)
 }
 
 // later tells whether the answer says that the request may succeed later.

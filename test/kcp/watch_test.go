@@ -1,27 +1,18 @@
 package kcp
 
 import (
-	"bufio"
-	"compress/gzip"
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
 // event is a line of a watch.
-type event struct {
-	Type   string          `json:"type"`
-	Object json.RawMessage `json:"object"`
-}
+type event testhttp.Event
 
 func (e event) infra(t testing.TB) v1alpha1.Infra {
 	t.Helper()
@@ -29,88 +20,22 @@ func (e event) infra(t testing.TB) v1alpha1.Infra {
 }
 
 // watching is an open watch, read as it comes.
-type watching struct {
-	events chan event
-
-	mu  sync.Mutex
-	raw []string // every line
-}
+type watching struct{ *testhttp.Watch }
 
 // watch opens one in the workspace. It ends with the test.
 func (w *tenant) watch(t testing.TB, path string, accept ...string) *watching {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
 	r := request{path: w.path(path)}
 	if len(accept) > 0 {
 		r.accept = accept[0]
 	}
-	resp, err := w.open(ctx, t, r) //nolint:bodyclose // it is read, and closed, by the watch
-	if err != nil {
-		cancel()
-		t.Fatalf("watch %s: %v", path, err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		cancel()
-		t.Fatalf("watch %s: %s", path, read(t, resp).body)
-	}
-	out := &watching{events: make(chan event, 10_000)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer close(out.events)
-		body := io.Reader(resp.Body)
-		if resp.Header.Get("Content-Encoding") == "gzip" { // a watch that begins with a list is
-			z, err := gzip.NewReader(body)
-			if err != nil {
-				return
-			}
-			body = z
-		}
-		lines := bufio.NewScanner(body)
-		lines.Buffer(nil, 16<<20)
-		for lines.Scan() {
-			var e event
-			if json.Unmarshal(lines.Bytes(), &e) != nil {
-				continue
-			}
-			out.mu.Lock()
-			out.raw = append(out.raw, lines.Text())
-			out.mu.Unlock()
-			out.events <- e
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		_ = resp.Body.Close()
-		<-done
-	})
-	return out
-}
-
-// lines is everything so far.
-func (w *watching) lines() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]string(nil), w.raw...)
+	return &watching{w.shard.sender().Watch(t, r.plain())}
 }
 
 // until reads events up to one that is as wanted.
 func (w *watching) until(t testing.TB, what string, ok func(event) bool) event {
 	t.Helper()
-	end := time.After(patience)
-	for {
-		select {
-		case e, more := <-w.events:
-			if !more {
-				t.Fatalf("the watch ended before %s, after %.3000q", what, w.lines())
-			}
-			if ok(e) {
-				return e
-			}
-		case <-end:
-			t.Fatalf("the watch did not show %s, but %.3000q", what, w.lines())
-		}
-	}
+	return event(w.Until(t, what, func(e testhttp.Event) bool { return ok(event(e)) }))
 }
 
 // change waits for a kind of event of an Infra.
@@ -171,7 +96,7 @@ func TestWatch(t *testing.T) {
 	w.create(t, "other", "x")
 	w.change(t, "a", func(i *v1alpha1.Infra) { i.Spec.Description = "two" })
 	one.change(t, "MODIFIED", "a", "two")
-	for _, l := range one.lines() {
+	for _, l := range one.Seen() {
 		if e := decode[event](t, l); e.Type != "BOOKMARK" && e.infra(t).Name != "a" {
 			t.Errorf("a watch of a alone: %s", l)
 		}
