@@ -21,13 +21,52 @@ func both(t *testing.T, o Options, f func(p *peer) []string) {
 	}
 }
 
+// live is a subscription that is at work: the reference subscribes some time after it
+// has accepted, and records are put until it tells of one. What the repository is then
+// doesn't depend on how many there were.
+func (p *peer) live() *stream {
+	p.t.Helper()
+	s := p.subscribe("")
+	began := make(chan error, 1)
+	go func() {
+		_, _, err := s.conn.ReadMessage()
+		began <- err
+	}()
+	for i := 0; ; i++ {
+		p.put("probe", fmt.Sprintf(`{"probe":%d}`, i), "")
+		select {
+		case err := <-began:
+			if err != nil {
+				p.t.Fatalf("firehose: %v", err)
+			}
+			p.put("probe", `{}`, "")
+			p.remove("probe", "")
+			s.skip("delete " + infraCollection + "/probe ")
+			return s
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// skip reads up to an event that holds part.
+func (s *stream) skip(part string) {
+	s.t.Helper()
+	for {
+		if strings.Contains(s.next(), part) {
+			return
+		}
+	}
+}
+
+// probe tells whether an event is of live.
+func probe(text string) bool { return strings.Contains(text, infraCollection+"/probe ") }
+
 // TestFirehoseAsReference compares the live stream, and the same events by cursor.
 func TestFirehoseAsReference(t *testing.T) {
 	both(t, Options{Accounts: []string{"alice", "bob"}}, func(p *peer) []string {
 		p.login("bob")
 		p.login("alice")
-		live := p.subscribe("")
-		time.Sleep(200 * time.Millisecond) // the reference subscribes after it accepted
+		live := p.live()
 		p.put("a", `{"x":1}`, "")
 		p.put("b", `{"x":1}`, "")
 		p.put("a", `{"x":2}`, "")
@@ -57,6 +96,9 @@ func TestFirehoseAsReference(t *testing.T) {
 		read := func(s *stream) {
 			for {
 				text := s.next()
+				if probe(text) {
+					continue
+				}
 				out = append(out, text)
 				if strings.Contains(text, "/last ") || strings.HasPrefix(text, "closed") {
 					return
@@ -83,25 +125,35 @@ func TestFirehoseAsReference(t *testing.T) {
 // window (an #info, then the events that are within it), and what a subscriber
 // gets that doesn't read.
 func TestLaggingSubscribersAsReference(t *testing.T) {
-	both(t, Options{Backfill: 5 * time.Second, MaxBuffer: 5}, func(p *peer) []string {
+	const window = 5 * time.Second
+	both(t, Options{Backfill: window, MaxBuffer: 5}, func(p *peer) []string {
 		p.login("alice")
 		p.put("old", `{"x":1}`, "")
-		time.Sleep(5500 * time.Millisecond) // older than the window
-		var out []string
+		time.Sleep(window + 500*time.Millisecond)
 		none := p.subscribe("?cursor=1")
-		out = append(out, none.next())
-		p.put("new", `{"x":1}`, "")
-		out = append(out, none.next())
-		some := p.subscribe("?cursor=1")
-		out = append(out, some.next(), some.next())
+		info := none.next()
+		var out []string
+		for late := true; late; {
+			begin := time.Now()
+			p.put("new", `{"x":1}`, "")
+			out = []string{info, none.next()}
+			some := p.subscribe("?cursor=1")
+			out = append(out, some.next())
+			if late = time.Since(begin) > window/2; late { // it may be older than the window
+				p.remove("new", "")
+				none.next()
+				time.Sleep(window + 500*time.Millisecond)
+				continue
+			}
+			out = append(out, some.next())
+		}
 
-		slow := p.subscribe("")
-		time.Sleep(200 * time.Millisecond) // the reference subscribes after it accepted
+		slow, quick := p.live(), p.live()
 		big := strings.Repeat("x", 500_000)
 		for i := range 30 { // 15 MB: more than the sockets' buffers hold
 			p.put("big", fmt.Sprintf(`{"x":"%d%s"}`, i, big), "")
+			quick.skip("/big ") // the slow one has been sent it too
 		}
-		time.Sleep(time.Second) // the reference polls
 		for {
 			text := slow.next()
 			if !strings.HasPrefix(text, "#commit") {

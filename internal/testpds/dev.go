@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"socialweb.computer/infra-apiserver/internal/devpds"
+	"socialweb.computer/infra-apiserver/internal/testport"
 )
 
 // StartDev starts the embedded PDS on loopback, as StartReference starts the
@@ -18,8 +19,13 @@ func StartDev(t testing.TB, o Options) *Server {
 		Dir: o.DataDir, Memory: o.DataDir == "",
 		Limits: devpds.Limits{Enabled: o.RateLimits}, MaxBuffer: o.MaxBuffer, Backfill: o.Backfill,
 	}
-	if o.Port != 0 {
-		c.ListenAddr = net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port))
+	c.ListenAddr = net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port))
+	if o.Port == 0 {
+		free, err := testport.Free() // another start may be there again
+		if err != nil {
+			t.Fatalf("embedded PDS: %v", err)
+		}
+		c.ListenAddr = free
 	}
 	for _, name := range o.accounts() {
 		c.Accounts = append(c.Accounts, devpds.AccountConfig{Handle: name + ".test"})

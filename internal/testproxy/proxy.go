@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"socialweb.computer/infra-apiserver/internal/testport"
 )
 
 // all stands for every method.
@@ -52,7 +54,7 @@ func New(target string) (*Proxy, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	l, err := testport.Listen() // it is given up under Refused, and taken again
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
