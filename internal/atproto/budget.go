@@ -2,7 +2,6 @@ package atproto
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"socialweb.computer/infra-apiserver/internal/metrics"
 )
@@ -23,8 +23,8 @@ type BudgetOptions struct {
 	// Burst is how many may be sent at once; 0: as many as Rate gives in 10
 	// seconds.
 	Burst int
-	// MaxWait is how long a request waits for its turn before it is refused with
-	// a RateLimitError; 0: a second.
+	// MaxWait is how long a request waits for its turn. One that would wait longer is
+	// refused with a RateLimitError; 0: a second.
 	MaxWait time.Duration
 	// Clock; nil: the real one.
 	Clock clock.WithTicker
@@ -34,18 +34,34 @@ type BudgetOptions struct {
 // event sources of the host share it, so that many workspaces on one hosted PDS
 // don't use up the limit of our address: after a 429 everyone pauses until the
 // PDS's reset, and is told so at once instead of asking again.
+//
+// Where requests have to wait for their turn, turns go round among their accounts.
+// One that has queued much keeps no other waiting for longer than a round, and is
+// the one that is refused.
 type Budget struct {
 	host    string
 	clock   clock.WithTicker
 	limiter *rate.Limiter
 	maxWait time.Duration
 
+	// lead holds a token of the waiter that sleeps until something is due.
+	lead chan struct{}
+
 	mu sync.Mutex // guards the fields below
+	// turns are what waits; turn is the next one, taken from the limiter while
+	// something waits, and turnAt when it is.
+	turns  turns
+	turn   *rate.Reservation
+	turnAt time.Time
 	// paused is when the host may be asked again.
 	paused time.Time
-	// accounts holds what the PDS said about each account's writes.
-	accounts map[string]*WritePoints
+	// accounts holds what the PDS said about each account's writes, of those that
+	// wrote last: DID → *WritePoints. One that is forgotten asks the PDS again.
+	accounts *lru.Cache
 }
+
+// accountsKept bounds the accounts of one host whose write points are remembered.
+const accountsKept = 16384
 
 // WritePoints is what a PDS last said about an account's write limit.
 type WritePoints struct {
@@ -60,7 +76,7 @@ type WritePoints struct {
 
 // NewBudget makes the budget of a host, a base URL as Repo.Host gives it.
 func NewBudget(host string, o BudgetOptions) *Budget {
-	b := &Budget{host: host, clock: o.Clock, maxWait: o.MaxWait, accounts: map[string]*WritePoints{}}
+	b := &Budget{host: host, clock: o.Clock, maxWait: o.MaxWait, lead: make(chan struct{}, 1), accounts: lru.New(accountsKept)}
 	if b.clock == nil {
 		b.clock = clock.RealClock{}
 	}
@@ -96,44 +112,49 @@ func (b *Budget) PausedUntil() time.Time {
 func (b *Budget) WritePoints(did string) (WritePoints, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := b.accounts[did]
+	p := b.account(did)
 	if p == nil || p.Limit == 0 || !b.clock.Now().Before(p.Reset) {
 		return WritePoints{}, false
 	}
 	return *p, true
 }
 
-// acquire waits for the turn of c, shortly, or refuses it with a RateLimitError.
-func (b *Budget) acquire(ctx context.Context, c *call) error {
-	now := b.clock.Now()
-	if until, why := b.blockedUntil(c); now.Before(until) {
-		return b.refuse(until.Sub(now), why)
-	}
-	if b.limiter == nil {
-		return nil
-	}
-	r := b.limiter.ReserveN(now, 1)
-	wait := r.DelayFrom(now)
-	if wait > b.maxWait {
-		r.CancelAt(now)
-		return b.refuse(wait, metrics.RefusedRate)
-	}
-	if err := sleep(ctx, b.clock, wait); err != nil {
-		r.CancelAt(b.clock.Now())
-		return fmt.Errorf("%w: waiting for the request budget of %s: %w", ErrUnavailable, b.host, err)
-	}
-	return nil
+// account is what is known of an account; nil: nothing. b.mu is held.
+func (b *Budget) account(did string) *WritePoints {
+	p, _ := b.accounts.Get(did)
+	known, _ := p.(*WritePoints)
+	return known
 }
 
-func (b *Budget) blockedUntil(c *call) (until time.Time, why string) {
+// acquire waits for the turn of c, shortly, or refuses it with a RateLimitError.
+func (b *Budget) acquire(ctx context.Context, c *call) error {
+	if err := b.blocked(c); err != nil || b.limiter == nil {
+		return err
+	}
+	w, err := b.enter(flowOf(ctx, c), lineOf(c))
+	if w == nil {
+		return err
+	}
+	if err := b.wait(ctx, w); err != nil {
+		return err
+	}
+	return b.blocked(c) // the PDS may have said so meanwhile
+}
+
+// blocked is the refusal of a call that a 429 has paused; nil: none has.
+func (b *Budget) blocked(c *call) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	until, why := b.paused, metrics.RefusedHost
 	if c.write {
-		if p := b.accounts[c.did]; p != nil && p.paused.After(b.paused) {
-			return p.paused, metrics.RefusedAccount
+		if p := b.account(c.did); p != nil && p.paused.After(until) {
+			until, why = p.paused, metrics.RefusedAccount
 		}
 	}
-	return b.paused, metrics.RefusedHost
+	if now := b.clock.Now(); now.Before(until) {
+		return b.refuse(until.Sub(now), why)
+	}
+	return nil
 }
 
 func (b *Budget) refuse(wait time.Duration, why string) error {
@@ -153,10 +174,10 @@ func (b *Budget) observe(c *call, status int, h http.Header) {
 	defer b.mu.Unlock()
 	switch {
 	case c.write:
-		p := b.accounts[c.did]
+		p := b.account(c.did)
 		if p == nil {
 			p = &WritePoints{}
-			b.accounts[c.did] = p
+			b.accounts.Add(c.did, p)
 		}
 		if reset, ok := rateLimitReset(h, now); ok && limited {
 			p.Limit, p.Left, p.Reset = limit, left, reset

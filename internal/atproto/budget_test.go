@@ -134,6 +134,25 @@ func TestWritePoints(t *testing.T) {
 	}
 }
 
+// TestWritePointsOfAccountsThatDontWrite: however many accounts come, what is known of
+// those that write stays, and the others are forgotten.
+func TestWritePointsOfAccountsThatDontWrite(t *testing.T) {
+	t.Parallel()
+	b := NewBudget("h", BudgetOptions{Clock: testclock.NewFakeClock(start)})
+	h := limitHeaders(5000, 4321, start.Add(time.Hour))
+	b.observe(writeCall("did:first"), 200, h)
+	b.observe(writeCall("did:busy"), 200, h)
+	for i := range accountsKept - 1 {
+		b.observe(writeCall(fmt.Sprint("did:", i)), 200, h)
+		if _, ok := b.WritePoints("did:busy"); !ok {
+			t.Fatal("forgotten although it is in use")
+		}
+	}
+	if _, ok := b.WritePoints("did:first"); ok || b.accounts.Len() != accountsKept {
+		t.Errorf("%d accounts are kept", b.accounts.Len())
+	}
+}
+
 // The whole way: the PDS says 429 once, and is left alone until it resets.
 func TestClientLeavesALimitedHostAlone(t *testing.T) {
 	f := newFakePDS(t)

@@ -48,7 +48,7 @@ func (c *Client) CheckAuth(ctx context.Context) error {
 		return c.noAuth()
 	}
 	var out session
-	err := c.rpc.call(ctx, &call{method: "com.atproto.server.getSession", auth: c.cfg.Auth, secret: true, out: &out})
+	err := c.rpc.call(ctx, &call{method: "com.atproto.server.getSession", did: c.cfg.DID, upkeep: true, auth: c.cfg.Auth, secret: true, out: &out})
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *Client) LatestCommit(ctx context.Context) (Commit, error) {
 		Rev string `json:"rev"`
 	}
 	err := c.rpc.call(ctx, &call{
-		method: "com.atproto.sync.getLatestCommit", params: url.Values{"did": {c.cfg.DID}}, out: &out,
+		method: "com.atproto.sync.getLatestCommit", params: url.Values{"did": {c.cfg.DID}}, did: c.cfg.DID, upkeep: true, out: &out,
 	})
 	if errors.Is(err, errNotLocated) {
 		return Commit{}, fmt.Errorf("%w: %w", ErrRepoNotFound, err)

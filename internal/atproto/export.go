@@ -18,7 +18,7 @@ func (c *Client) Export(ctx context.Context, collections []string) (map[Key]Reco
 	var at Commit
 	err := c.fetchCAR(ctx,
 		&call{
-			method: "com.atproto.sync.getRepo", params: url.Values{"did": {c.cfg.DID}},
+			method: "com.atproto.sync.getRepo", params: url.Values{"did": {c.cfg.DID}}, did: c.cfg.DID,
 			limit: c.cfg.MaxExportBytes, timeout: c.cfg.ExportTimeout,
 		},
 		func(b *carproof.Blocks) (err error) {

@@ -33,7 +33,7 @@ func (c *Client) GetRecord(ctx context.Context, key Key) (*Record, error) {
 	err := c.rpc.call(ctx, &call{
 		method: "com.atproto.repo.getRecord",
 		params: url.Values{"repo": {c.cfg.DID}, "collection": {key.Collection}, "rkey": {key.RKey}},
-		out:    &out,
+		did:    c.cfg.DID, out: &out,
 	})
 	switch {
 	case errors.Is(err, errNotLocated):

@@ -10,6 +10,7 @@ import (
 	"github.com/bluesky-social/indigo/atproto/identity"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 )
 
 // KeyResolver finds the key that signs an account's commits.
@@ -36,6 +37,9 @@ const (
 	// the time doubles with each failure. An account whose document can't be had
 	// costs its callers, and those behind them in an event stream, little.
 	keyRetryFirst, keyRetryMost = time.Second, time.Minute
+	// keysKept bounds the accounts that are remembered, those that were asked for last:
+	// tenants come and go. One that is forgotten costs a lookup.
+	keysKept = 32768
 )
 
 // Keys is a KeyResolver over an IdentitySource that remembers keys. When the
@@ -45,8 +49,8 @@ type Keys struct {
 	clock  clock.PassiveClock
 	flight singleflight.Group
 
-	mu   sync.Mutex // guards keys and what it holds
-	keys map[string]*cachedKey
+	mu   sync.Mutex // guards what keys holds
+	keys *lru.Cache // DID → *cachedKey
 }
 
 // cachedKey is what is known of one account's key.
@@ -69,7 +73,7 @@ func NewKeys(source IdentitySource, clk clock.PassiveClock) *Keys {
 	if clk == nil {
 		clk = clock.RealClock{}
 	}
-	return &Keys{source: source, clock: clk, keys: map[string]*cachedKey{}}
+	return &Keys{source: source, clock: clk, keys: lru.New(keysKept)}
 }
 
 // SigningKey implements KeyResolver.
@@ -102,7 +106,7 @@ func (k *Keys) SigningKey(ctx context.Context, did string, fresh bool) (atcrypto
 func (k *Keys) remembered(did string, fresh bool) (key atcrypto.PublicKey, done bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	c := k.keys[did]
+	c := k.cached(did)
 	if c == nil {
 		return nil, false, nil
 	}
@@ -121,13 +125,20 @@ func (k *Keys) remembered(did string, fresh bool) (key atcrypto.PublicKey, done 
 	return c.key, now.Sub(c.at) < ttl || failedLately, nil
 }
 
+// cached is what is known of an account's key; nil: nothing. mu is held.
+func (k *Keys) cached(did string) *cachedKey {
+	c, _ := k.keys.Get(did)
+	known, _ := c.(*cachedKey)
+	return known
+}
+
 func (k *Keys) remember(did string, key atcrypto.PublicKey, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	c := k.keys[did]
+	c := k.cached(did)
 	if c == nil {
 		c = &cachedKey{}
-		k.keys[did] = c
+		k.keys.Add(did, c)
 	}
 	now := k.clock.Now()
 	if err == nil {

@@ -3,6 +3,7 @@ package atproto
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -114,6 +115,38 @@ func TestKnownKeySurvivesAnOutageOfTheDirectory(t *testing.T) {
 	clk.Step(2 * keyTTL)
 	if k, err := keys.SigningKey(t.Context(), testDID, false); err != nil || !k.Equal(pub) {
 		t.Errorf("known key: %v", err)
+	}
+}
+
+// TestKeysOfAccountsThatNobodyAsksFor: however many accounts come, those that are in use
+// stay known, and the others are forgotten.
+func TestKeysOfAccountsThatNobodyAsksFor(t *testing.T) {
+	t.Parallel()
+	_, pub := newKey(t)
+	src := &identities{key: pub}
+	keys := NewKeys(src, testclock.NewFakeClock(start))
+	ask := func(did string) {
+		t.Helper()
+		if _, err := keys.SigningKey(t.Context(), did, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask("did:plc:first")
+	for i := range keysKept + 100 {
+		if i%(keysKept/2) == 0 {
+			ask(testDID)
+		}
+		ask(fmt.Sprint("did:plc:", i))
+	}
+	if n := keys.keys.Len(); n != keysKept {
+		t.Errorf("%d keys are kept, want %d", n, keysKept)
+	}
+	asked := src.asked
+	if ask(testDID); src.asked != asked {
+		t.Error("a key that is in use was forgotten")
+	}
+	if ask("did:plc:first"); src.asked != asked+1 {
+		t.Error("a key that nobody asked for is kept")
 	}
 }
 

@@ -3,7 +3,8 @@ package atproto
 import "context"
 
 // LatestCommits makes a function that asks the PDS of cfg for any account's
-// latest commit; cfg.DID and cfg.Auth are ignored. Event sources poll with it.
+// latest commit; cfg.DID and cfg.Auth are ignored. Event sources poll with it: it is
+// Housekeeping.
 func LatestCommits(cfg Config) (func(ctx context.Context, did string) (Commit, error), error) {
 	cfg.DID = anyDID
 	cfg, err := cfg.complete()
@@ -14,6 +15,6 @@ func LatestCommits(cfg Config) (func(ctx context.Context, did string) (Commit, e
 	return func(ctx context.Context, did string) (Commit, error) {
 		own := cfg
 		own.DID = did
-		return (&Client{cfg: own, rpc: r}).LatestCommit(ctx)
+		return (&Client{cfg: own, rpc: r}).LatestCommit(Housekeeping(ctx))
 	}, nil
 }

@@ -28,7 +28,7 @@ func (c *Client) ListRecords(ctx context.Context, collection, cursor string, lim
 		Cursor  string         `json:"cursor"`
 		Records []recordOutput `json:"records"`
 	}
-	err := c.rpc.call(ctx, &call{method: "com.atproto.repo.listRecords", params: params, out: &out})
+	err := c.rpc.call(ctx, &call{method: "com.atproto.repo.listRecords", params: params, did: c.cfg.DID, out: &out})
 	if errors.Is(err, errNotLocated) {
 		if why := c.explain(ctx); why != nil {
 			err = why

@@ -40,7 +40,7 @@ func Login(ctx context.Context, pds string, creds Credentials, o LoginOptions) (
 	if err != nil {
 		return nil, err
 	}
-	s, err := newRPC(cfg).createSession(ctx, creds)
+	s, err := newRPC(cfg).createSession(ctx, cfg.DID, creds)
 	if err != nil {
 		return nil, fmt.Errorf("log in as %s: %w", creds.Identifier, err)
 	}

@@ -104,7 +104,7 @@ func (a *PasswordAuth) renew(ctx context.Context, generation uint64) error {
 		return refused
 	}
 	if refresh != "" {
-		out, err := a.rpc.refreshSession(ctx, refresh)
+		out, err := a.rpc.refreshSession(ctx, a.did, refresh)
 		if err == nil {
 			return a.adopt(out)
 		}
@@ -117,7 +117,7 @@ func (a *PasswordAuth) renew(ctx context.Context, generation uint64) error {
 			return err
 		}
 	}
-	out, err := a.rpc.createSession(ctx, a.creds)
+	out, err := a.rpc.createSession(ctx, a.did, a.creds)
 	if err != nil {
 		a.holdOff(err)
 		return err
@@ -165,7 +165,7 @@ func (a *PasswordAuth) Logout(ctx context.Context) error {
 	if refresh == "" {
 		return nil
 	}
-	if err := a.rpc.deleteSession(ctx, refresh); err != nil {
+	if err := a.rpc.deleteSession(ctx, a.did, refresh); err != nil {
 		return fmt.Errorf("log out %s: %w", a.did, err)
 	}
 	return nil

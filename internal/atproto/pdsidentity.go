@@ -33,7 +33,7 @@ func (p *PDSIdentity) Resolve(ctx context.Context, did string) (*identity.Identi
 		DIDDoc json.RawMessage `json:"didDoc"`
 	}
 	err := p.rpc.call(ctx, &call{
-		method: "com.atproto.repo.describeRepo", params: url.Values{"repo": {did}}, out: &out, limit: maxDIDDocument,
+		method: "com.atproto.repo.describeRepo", params: url.Values{"repo": {did}}, did: did, upkeep: true, out: &out, limit: maxDIDDocument,
 	})
 	if errors.Is(err, errNotLocated) {
 		return nil, fmt.Errorf("%w: %w", ErrRepoNotFound, err)

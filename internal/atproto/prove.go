@@ -27,7 +27,7 @@ func (c *Client) ProveRecord(ctx context.Context, key Key) (*Record, Commit, err
 	params := url.Values{"did": {c.cfg.DID}, "collection": {key.Collection}, "rkey": {key.RKey}}
 	var rec *Record
 	var at Commit
-	err := c.fetchCAR(ctx, &call{method: "com.atproto.sync.getRecord", params: params, limit: maxProofBytes},
+	err := c.fetchCAR(ctx, &call{method: "com.atproto.sync.getRecord", params: params, did: c.cfg.DID, limit: maxProofBytes},
 		func(b *carproof.Blocks) (err error) {
 			rec, at, err = c.prove(ctx, b, key)
 			return err

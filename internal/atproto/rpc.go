@@ -55,7 +55,10 @@ type call struct {
 	// write marks a procedure that changes the repository of did: a lost answer
 	// is ErrUnknownOutcome then.
 	write bool
-	did   string
+	// did is the account whose call it is, among which turns go round; upkeep: other
+	// calls of the account depend on this one.
+	did    string
+	upkeep bool
 	// auth signs the call; nil: it is anonymous.
 	auth Auth
 	// header is set last, over everything else.

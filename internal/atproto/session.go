@@ -22,10 +22,10 @@ type createSessionInput struct {
 }
 
 // createSession logs in. It is not retried: logins are counted by the PDS.
-func (r *rpc) createSession(ctx context.Context, creds Credentials) (session, error) {
+func (r *rpc) createSession(ctx context.Context, did string, creds Credentials) (session, error) {
 	var out session
 	err := r.call(ctx, &call{
-		method: "com.atproto.server.createSession", post: true, secret: true,
+		method: "com.atproto.server.createSession", post: true, did: did, upkeep: true, secret: true,
 		body: createSessionInput(creds), out: &out,
 	})
 	return out, err
@@ -33,19 +33,19 @@ func (r *rpc) createSession(ctx context.Context, creds Credentials) (session, er
 
 // refreshSession exchanges a refresh token. The PDS accepts the old token for a
 // while after the exchange, so a lost answer does no harm.
-func (r *rpc) refreshSession(ctx context.Context, refreshJwt string) (session, error) {
+func (r *rpc) refreshSession(ctx context.Context, did, refreshJwt string) (session, error) {
 	var out session
 	err := r.call(ctx, &call{
-		method: "com.atproto.server.refreshSession", post: true, secret: true,
+		method: "com.atproto.server.refreshSession", post: true, did: did, upkeep: true, secret: true,
 		header: http.Header{"Authorization": {"Bearer " + refreshJwt}}, out: &out,
 	})
 	return out, err
 }
 
 // deleteSession ends the session of a refresh token.
-func (r *rpc) deleteSession(ctx context.Context, refreshJwt string) error {
+func (r *rpc) deleteSession(ctx context.Context, did, refreshJwt string) error {
 	return r.call(ctx, &call{
-		method: "com.atproto.server.deleteSession", post: true, secret: true,
+		method: "com.atproto.server.deleteSession", post: true, did: did, upkeep: true, secret: true,
 		header:  http.Header{"Authorization": {"Bearer " + refreshJwt}},
 		consume: func(body io.Reader) error { _, err := io.Copy(io.Discard, body); return err },
 	})

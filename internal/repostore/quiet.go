@@ -2,10 +2,13 @@ package repostore
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
 // An idle PDS announces a commit late: the reference PDS's sequencer sleeps up to
@@ -35,6 +38,7 @@ func (h *Hub) looking(ctx context.Context) error {
 		}
 		if now := h.clock.Now(); now.Sub(found) >= hostsEvery {
 			hosts, found = h.connectedByHost(), now
+			maps.DeleteFunc(turn, func(host string, _ int) bool { return hosts[host] == nil })
 		}
 		for host, mounts := range hosts {
 			m := mounts[turn[host]%len(mounts)]
@@ -74,7 +78,7 @@ func (h *Hub) connectedByHost() map[string][]*mount {
 // lookAt asks for one head. A failure is the barrier's and the ingest loop's to
 // report: they ask with a need.
 func (h *Hub) lookAt(ctx context.Context, m *mount) {
-	head, err := m.latestHead(ctx)
+	head, err := m.latestHead(atproto.Housekeeping(ctx))
 	m.answered(head.Rev, err)
 	if err != nil || m.progress.reached(head.Rev) {
 		return
