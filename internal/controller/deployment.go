@@ -38,8 +38,10 @@ func (r *reconciler) reconcileDeployment(ctx context.Context, k Key) (time.Time,
 
 // actAll carries out the actions. One that is refused, by a quota perhaps, and for
 // long, keeps no other contract from being released; only the deployment's own end waits.
+// The status says what was refused.
 func (r *reconciler) actAll(ctx context.Context, k Key, d *lifecycle.Deployment, actions []lifecycle.Action) error {
 	var errs []error
+	var refusals []lifecycle.Refusal
 	for i := range actions {
 		a := &actions[i]
 		if len(errs) > 0 && (a.Do == lifecycle.LetGo || a.Do == lifecycle.End) {
@@ -47,9 +49,26 @@ func (r *reconciler) actAll(ctx context.Context, k Key, d *lifecycle.Deployment,
 		}
 		if err := r.act(ctx, k, d, a); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s: %w", a.Do, a.Name, err))
+			refusals = append(refusals, refusalsOf(a.Do, a.Contract, err)...)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, r.refuse(ctx, k, d, refusals))...)
+}
+
+// refuse writes what was refused to the status, unless it says so already.
+func (r *reconciler) refuse(ctx context.Context, k Key, d *lifecycle.Deployment, refusals []lifecycle.Refusal) error {
+	status, changed := lifecycle.Refuse(d, refusals, r.clock.Now())
+	if !changed {
+		return nil
+	}
+	next := *d
+	next.Status = status
+	written, err := r.api.UpdateStatus(ctx, &next)
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	r.tell(ctx, k, d, written)
+	return nil
 }
 
 // confirm writes the status that was decided, under the finalizer if it takes that.
@@ -60,7 +79,10 @@ func (r *reconciler) confirm(ctx context.Context, k Key, d *lifecycle.Deployment
 	if decision.Hold {
 		var err error
 		if held, err = r.api.Hold(ctx, d); err != nil {
-			return nil, fmt.Errorf("finalizer: %w", err)
+			// Nothing of the decision may be written without it but what it says of itself.
+			said := *d
+			said.Status.Conditions = decision.Status.Conditions
+			return nil, errors.Join(fmt.Errorf("finalizer: %w", err), r.refuse(ctx, k, &said, refusalsOf(lifecycle.Hold, "", err)))
 		}
 	}
 	next := *held

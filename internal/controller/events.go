@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -19,8 +21,9 @@ const actionReconcile = "Reconcile"
 // teller tells what a status write has changed.
 type teller func(ctx context.Context, k Key, was, is *lifecycle.Deployment)
 
-// newTeller writes each change of a phase to the log, and to Events where there is
-// somebody to take them.
+// newTeller writes each change of a phase, and what is refused, to the log, and to Events
+// where there is somebody to take them. Events of one reason about one object are one,
+// which is counted up.
 func newTeller(recorder events.EventRecorder) teller {
 	return func(ctx context.Context, k Key, was, is *lifecycle.Deployment) {
 		log := klog.FromContext(ctx).WithValues("kind", k.Kind, "object", klog.KObj(k), "record", recordURI(is))
@@ -35,7 +38,34 @@ func newTeller(recorder events.EventRecorder) teller {
 			}
 			recorder.Eventf(regarding(is), nil, kind, c.to, actionReconcile, "%s", c.note(recordURI(is)))
 		}
+		before, now := refused(was), refused(is)
+		switch {
+		case now == nil && before != nil:
+			log.Info("Not refused any more", "reason", before.Reason)
+		case now != nil && (before == nil || before.Reason != now.Reason || before.Message != now.Message):
+			log.Info("Refused", "reason", now.Reason, "message", now.Message)
+			if recorder != nil {
+				recorder.Eventf(regarding(is), nil, corev1.EventTypeWarning, now.Reason, actionReconcile, "%s", withRecord(now.Message, recordURI(is)))
+			}
+		}
 	}
+}
+
+// refused is the condition of a deployment that says that something is; nil: nothing.
+func refused(d *lifecycle.Deployment) *metav1.Condition {
+	c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionContractsAdmitted)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return c
+}
+
+// withRecord adds the record's uri to a note, which is cut for it.
+func withRecord(note, uri string) string {
+	if uri != "" {
+		uri = " (" + uri + ")"
+	}
+	return cut(cut(note, maxNote-len(uri))+uri, maxNote)
 }
 
 // phaseChange of a deployment, or of one of its contracts.

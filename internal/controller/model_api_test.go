@@ -21,9 +21,10 @@ var errCrash = errors.New("crashed")
 type fate int
 
 const (
-	works fate = iota
-	fails      // nothing happens, and it fails
-	lost       // it happens, and its answer is lost
+	works  fate = iota
+	fails       // nothing happens, and it fails
+	lost        // it happens, and its answer is lost
+	denied      // nothing happens, and the API won't have it
 )
 
 // steppedAPI is the world to one controller. Before each call it stops, until the
@@ -39,6 +40,8 @@ type steppedAPI struct {
 	proven string
 	// saw is what the decision knew of the workspace.
 	saw lifecycle.Workspace
+	// wasRefused anything.
+	wasRefused bool
 }
 
 var _ API = (*steppedAPI)(nil)
@@ -54,7 +57,11 @@ func (a *steppedAPI) call(name string, do func() error) error {
 	if f == fails {
 		return apierrors.NewServiceUnavailable("the API is away")
 	}
-	err := do()
+	err := error(apierrors.NewForbidden(contractsResource, name, errors.New("a policy denied the request")))
+	if read := strings.HasPrefix(name, "get ") || strings.HasPrefix(name, "list "); f != denied || read || strings.HasPrefix(name, "status ") {
+		err = do()
+	}
+	a.wasRefused = a.wasRefused || len(refusalsOf("", "", err)) > 0
 	if f == lost && err == nil {
 		return apierrors.NewTimeoutError("the answer was lost", 1)
 	}
@@ -93,6 +100,7 @@ func (a *steppedAPI) UpdateStatus(_ context.Context, d *lifecycle.Deployment) (o
 			next := copyDeployment(is)
 			next.Status = copyDeployment(d).Status
 			a.laws.workspaceWritten(is, next, a.saw)
+			a.laws.refusalWritten(is, next, a.wasRefused)
 			out = a.putDeployment(next)
 		}
 		a.proven = out.ResourceVersion

@@ -3,6 +3,8 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -19,6 +21,25 @@ func (m *model) converge() {
 	m.putRepo(func(r *v1alpha1.AtprotoRepo) { r.Status.Access = v1alpha1.AccessReadWrite })
 	m.note("the faults stop")
 	m.controllers[0].sees = lifecycle.WorkspaceBound
+	m.full = true
+	m.rest() // though it is tried in every round
+	m.now = m.now.Add(time.Minute)
+	m.rest()
+	for k, d := range m.at().deployments {
+		var waiting []string
+		for _, r := range d.Status.Requests {
+			if r.UID == "" && !r.Superseded {
+				waiting = append(waiting, r.Contract)
+			}
+		}
+		c := refused(d)
+		if (c != nil) != (len(waiting) > 0) || c != nil && (c.Reason != v1alpha1.ReasonQuotaExceeded || c.ObservedGeneration != d.Generation ||
+			!strings.HasPrefix(c.Message, "creation refused: "+strings.Join(waiting, ", ")+": ")) {
+			m.laws.fail("%s: the creation for %q is refused, and it says %+v", k, waiting, c)
+		}
+	}
+	m.note("there is room")
+	m.full = false
 	m.rest()
 }
 
@@ -80,6 +101,9 @@ func (m *model) round() {
 // settled checks that every deployment is what it asks for.
 func (m *model) settled() {
 	for k, d := range m.at().deployments {
+		if c := refused(d); c != nil {
+			m.laws.fail("%s: nothing is refused any more, and it says %+v", k, c)
+		}
 		if d.DeletionTimestamp != nil || d.Status.EndedAt != nil {
 			m.laws.fail("%s is still there: deleted %s, ended %s", k, d.DeletionTimestamp, d.Status.EndedAt)
 		}

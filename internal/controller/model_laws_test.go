@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +28,7 @@ import (
 //	L10 nothing is requested for a deployment that was not shown to be as it was read
 //	L11 no attempt is begun by who knows that the workspace is gone, or doesn't know and
 //	   was told so before; who doesn't know says nothing of it, and who does says it
+//	L12 nothing is said to be refused that was not, and a refusal is said once
 //
 // A ComputeContract is late when its attempt was over at its creation: another
 // controller had ended it between the creator's last look and its apply. The rules
@@ -174,6 +177,19 @@ func (l *laws) workspaceWritten(was, is *lifecycle.Deployment, saw lifecycle.Wor
 	}
 	if !right {
 		l.fail("L11: %s: workspace %d, and it says %+v after %+v", is.Name, saw, b, a)
+	}
+}
+
+func (l *laws) refusalWritten(was, is *lifecycle.Deployment, wasRefused bool) {
+	a, b := refused(was), refused(is)
+	if b == nil || b.Reason == v1alpha1.ReasonNameTaken {
+		return
+	}
+	if a == nil && !wasRefused {
+		l.fail("L12: %s: it says %+v", is.Name, b)
+	}
+	if a != nil && *a != *b && a.ObservedGeneration == b.ObservedGeneration && l.now.Before(a.LastTransitionTime.Add(30*time.Second)) {
+		l.fail("L12: %s: it says %+v, and said %+v", is.Name, b, a)
 	}
 }
 

@@ -312,9 +312,9 @@ func (m *model) run(t *rapid.T) {
 
 // fate of the next call.
 func (m *model) fate(t *rapid.T, who string) fate {
-	f := pick(t, "fate", []fate{works, works, works, works, fails, lost})
+	f := pick(t, "fate", []fate{works, works, works, works, fails, lost, denied})
 	if f != works {
-		m.note("%s: the next call %s", who, []string{"", "fails", "is lost"}[f])
+		m.note("%s: the next call %s", who, []string{"", "fails", "is lost", "is denied"}[f])
 	}
 	return f
 }

@@ -24,6 +24,9 @@ type world struct {
 	versions []version
 	uids     int
 	laws     *laws
+	// full lets nobody create a ComputeContract; refusals is how often it was tried.
+	full     bool
+	refusals int
 }
 
 // version is all that there is at a time. The objects in it are never changed.
@@ -141,6 +144,9 @@ func (w *world) apply(d *lifecycle.Deployment, a *lifecycle.Action) error {
 		return apierrors.NewInvalid(contractsKind, a.Name, nil)
 	case cc != nil:
 		return nil
+	case w.full:
+		w.refusals++
+		return apierrors.NewForbidden(contractsResource, a.Name, fmt.Errorf("exceeded quota: used: bytes=%d", w.refusals))
 	}
 	yes := true
 	cc = &v1alpha1.ComputeContract{Spec: *a.Spec}

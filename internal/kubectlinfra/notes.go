@@ -15,6 +15,7 @@ var usual = map[string]metav1.ConditionStatus{
 	v1alpha1.ConditionRecordValid:         metav1.ConditionTrue,
 	v1alpha1.ConditionContractsCurrent:    metav1.ConditionTrue,
 	v1alpha1.ConditionExecuting:           metav1.ConditionTrue,
+	v1alpha1.ConditionContractsAdmitted:   metav1.ConditionTrue,
 	v1alpha1.ConditionWorkspaceBound:      metav1.ConditionTrue,
 	v1alpha1.ConditionSyncConflict:        metav1.ConditionFalse,
 	v1alpha1.ConditionStatusContested:     metav1.ConditionFalse,

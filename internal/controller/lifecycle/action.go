@@ -23,6 +23,9 @@ const (
 	LetGo Verb = "LetGo"
 	// End deletes the deployment of that uid.
 	End Verb = "End"
+	// Hold puts the finalizer on the deployment. It is no Action: it comes before the
+	// status.
+	Hold Verb = "Hold"
 )
 
 // Action is something to be done once the next status is written.

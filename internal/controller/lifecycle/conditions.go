@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,14 +15,20 @@ import (
 // shownNames is how many contracts a condition's message names.
 const shownNames = 5
 
-// conditions of the deployment: ours are set, the storage's are kept.
-func (o *Observed) conditions(m mode, results []result) []metav1.Condition {
+// condition that is False, at a time.
+func (d *Deployment) condition(kind, reason, message string, now time.Time) metav1.Condition {
+	return metav1.Condition{
+		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+		ObservedGeneration: d.Generation, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+	}
+}
+
+// conditions of the deployment: ours are set, the storage's are kept. next is what will
+// be done.
+func (o *Observed) conditions(m mode, results []result, next *Decision) []metav1.Condition {
 	out := slices.Clone(o.Deployment.Status.Conditions)
 	set := func(kind string, is bool, reason, message string) {
-		c := metav1.Condition{
-			Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
-			ObservedGeneration: o.Deployment.Generation, LastTransitionTime: metav1.NewTime(o.Now).Rfc3339Copy(),
-		}
+		c := o.Deployment.condition(kind, reason, message, o.Now)
 		if is {
 			c.Status = metav1.ConditionTrue
 		}
@@ -47,6 +54,7 @@ func (o *Observed) conditions(m mode, results []result) []metav1.Condition {
 	default:
 		meta.RemoveStatusCondition(&out, v1alpha1.ConditionExecuting)
 	}
+	o.admittedCondition(&out, set, results, next)
 	o.workspaceCondition(&out, set)
 	return out
 }
@@ -110,6 +118,11 @@ func namesOf(results []result, so func(result) bool) string {
 			names = append(names, r.name)
 		}
 	}
+	return some(names)
+}
+
+// some of the names, and how many more there are.
+func some(names []string) string {
 	if n := len(names) - shownNames; n > 0 {
 		names = append(names[:shownNames], fmt.Sprintf("and %d more", n))
 	}

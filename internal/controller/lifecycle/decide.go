@@ -56,10 +56,11 @@ func Decide(o *Observed) Decision {
 	}
 	fit(status.Contracts)
 	status.Phase = deploymentPhase(m, status.Contracts)
-	status.Conditions = o.conditions(m, results)
 
-	out := Decision{Status: status, Changed: !equality.Semantic.DeepEqual(status, d.Status)}
+	out := Decision{Status: status}
 	o.follow(&out, m, results, strays)
+	out.Status.Conditions = o.conditions(m, results, &out)
+	out.Changed = !equality.Semantic.DeepEqual(out.Status, d.Status)
 	return out
 }
 

@@ -43,6 +43,8 @@ type result struct {
 	stale bool
 	// blocked: it is requested and may not be executed.
 	blocked bool
+	// taken: the names for its ComputeContract belong to others.
+	taken bool
 	// again: nothing will tell when it can go on.
 	again bool
 }
@@ -123,7 +125,7 @@ func (s step) uncreated() result {
 	if hashed := HashedName(s.Deployment, s.name); s.found != nil {
 		if s.entry.ComputeContract == hashed {
 			r := s.show(v1alpha1.ContractPhaseRequesting, messageTaken)
-			r.again = true
+			r.taken, r.again = true, true
 			return r
 		}
 		s.entry.ComputeContract = hashed

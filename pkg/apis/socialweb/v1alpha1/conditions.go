@@ -22,6 +22,11 @@ const (
 	// ConditionExecuting is False while contracts are requested and may not run. The
 	// message says why.
 	ConditionExecuting = "Executing"
+	// ConditionContractsAdmitted is False while the API refuses what the companion
+	// controller asks of it for the contracts, the creation of a ComputeContract above
+	// all. The message says what, for which contracts, and in the API's words why. Absent
+	// otherwise.
+	ConditionContractsAdmitted = "ContractsAdmitted"
 	// ConditionWorkspaceBound is False, reason WorkspaceGone, while the workspace of the
 	// object doesn't bind the APIExport any more, or isn't there: the object is kept, and
 	// nothing new is requested for it. True once it is back. Absent on objects whose
@@ -77,6 +82,22 @@ const (
 	ReasonWorkspaceGone = "WorkspaceGone"
 	// ReasonWorkspaceBound is the reason of WorkspaceBound=True.
 	ReasonWorkspaceBound = "Bound"
+)
+
+// Reasons of ContractsAdmitted=False.
+const (
+	// ReasonQuotaExceeded: the workspace is full.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonDenied: an admission webhook or policy denies it.
+	ReasonDenied = "Denied"
+	// ReasonWebhookFailed: an admission webhook that must be asked doesn't answer.
+	ReasonWebhookFailed = "WebhookFailed"
+	// ReasonForbidden: the controller lacks a right.
+	ReasonForbidden = "Forbidden"
+	// ReasonInvalid: what it sends isn't taken as it is.
+	ReasonInvalid = "Invalid"
+	// ReasonNameTaken: other objects have the names for the ComputeContract.
+	ReasonNameTaken = "NameTaken"
 )
 
 // Reasons of the conditions of collections.
