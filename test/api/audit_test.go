@@ -70,7 +70,7 @@ func TestAudit(t *testing.T) {
 			body: `{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","metadata":{"name":"a"},"spec":{"description":"z"}}`}, "patch", "a", ""},
 		{request{method: http.MethodPatch, path: infras + "/a/status", kind: mergePatch, body: `{"status":{"phase":"Deployed"}}`}, "patch", "a", "status"},
 		{request{method: http.MethodDelete, path: infras + "/a"}, "delete", "a", ""},
-		{request{path: infras + "?watch=1&timeoutSeconds=1"}, "watch", "", ""},
+		{request{path: infras + "?watch=1&timeoutSeconds=5"}, "watch", "", ""},
 	}
 	for i, s := range steps {
 		s.request.header = http.Header{"Audit-Id": {fmt.Sprintf("id-%d", i)}}

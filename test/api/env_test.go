@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"socialweb.computer/infra-apiserver/internal/testproxy"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
@@ -105,12 +105,9 @@ func (e *env) awaitRepo(t *testing.T, condition string, status metav1.ConditionS
 // setRepo changes the AtprotoRepo's spec.
 func (e *env) setRepo(t *testing.T, change func(*v1alpha1.AtprotoRepoSpec)) {
 	t.Helper()
-	repo, err := e.client.AtprotoRepos().Get(t.Context(), repoName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	waitFor(t, "change of the AtprotoRepo", func() error { // its status is written meanwhile
-		if repo, err = e.client.AtprotoRepos().Get(t.Context(), repoName, metav1.GetOptions{}); err != nil {
+		repo, err := e.client.AtprotoRepos().Get(t.Context(), repoName, metav1.GetOptions{})
+		if err != nil {
 			return err
 		}
 		change(&repo.Spec)
@@ -162,14 +159,14 @@ func (s *server) infra(t testing.TB, name string) *v1alpha1.Infra {
 // server marks an object that was written as being in sync a moment later.
 func (s *server) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) (out *v1alpha1.Infra) {
 	t.Helper()
-	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+	waitFor(t, "change of "+name, func() (err error) {
 		obj := s.infra(t, name)
 		edit(obj)
-		out, err = s.client.Infras().Update(t.Context(), obj, metav1.UpdateOptions{})
+		if out, err = s.client.Infras().Update(t.Context(), obj, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
+			t.Fatalf("change of %s: %v", name, err)
+		}
 		return err
-	}); err != nil {
-		t.Fatalf("change of %s: %v", name, err)
-	}
+	})
 	return out
 }
 

@@ -126,9 +126,12 @@ func TestFaultsOfThePDS(t *testing.T) {
 			w.until(t, "label", func(i *v1alpha1.Infra) bool { return i.Labels["l"] == "set" })
 			late := f.watch(t, infras+"?watch=1&resourceVersion=0")
 			late.until(t, "status", func(i *v1alpha1.Infra) bool { return i.Status.Phase == v1alpha1.PhaseDeploying })
-			if a := f.do(t, request{path: "/readyz"}); a.status != fine {
-				t.Errorf("readyz: %d %s", a.status, a.body)
-			}
+			waitFor(t, "readyz", func() error { // etcd may be slow beside so many tests
+				if a := f.do(t, request{path: "/readyz"}); a.status != fine {
+					return fmt.Errorf("%d %s", a.status, a.body)
+				}
+				return nil
+			})
 			f.proxy.Clear()
 			f.recovers(t)
 		})

@@ -240,6 +240,13 @@ func TestQuotaOfBytes(t *testing.T) {
 		_, err := e.client.Infras().UpdateStatus(t.Context(), now, metav1.UpdateOptions{})
 		return err
 	})
+	waitFor(t, "the status to be counted", func() error {
+		a := e.do(t, dryRun(request{method: http.MethodPatch, path: infras + "/a", kind: mergePatch, body: longer(1)}))
+		if a.status != http.StatusForbidden {
+			return fmt.Errorf("%d %s", a.status, a.body)
+		}
+		return nil
+	})
 	refusedBy(t, "past it, an update", patch("a", longer(1)), "bytes", "full")
 	for what, a := range map[string]answer{
 		"the same":              patch("a", `{"metadata":{"annotations":{"a":"`+big+`"}}}`),

@@ -54,6 +54,7 @@ func TestRestartChangesNothing(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, onEmbedded(t))
 	populate(t, e)
+	e.objects(t) // the cache has all of it then
 	before := e.snapshot(t)
 	e.restart(t)
 	e.objects(t) // a consistent list: everything was compared
@@ -100,6 +101,7 @@ func TestWipedViewsAreRebuilt(t *testing.T) {
 		populate(t, e)
 		e.create(t, newInfra("unbound", "x"))
 		e.must(t, request{method: http.MethodPatch, path: infras + "/unbound", kind: mergePatch, body: `{"spec":{"record":null}}`})
+		e.objects(t) // the cache has all of it then
 		before := e.snapshot(t)
 		e.restart(t, func() {
 			r, err := etcd(t).Delete(t.Context(), e.prefix+"/views/", clientv3.WithPrefix())

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 
 	"socialweb.computer/infra-apiserver/internal/testpds"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
@@ -185,14 +185,14 @@ func (w *tenant) create(t testing.TB, name, description string) *v1alpha1.Infra 
 // marks an object that was written as being in sync a moment later.
 func (w *tenant) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) (out *v1alpha1.Infra) {
 	t.Helper()
-	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+	waitFor(t, "change of "+name+" in "+w.name, func() (err error) {
 		obj := w.infra(t, name)
 		edit(obj)
-		out, err = w.client.Infras().Update(t.Context(), obj, metav1.UpdateOptions{})
+		if out, err = w.client.Infras().Update(t.Context(), obj, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
+			t.Fatalf("change of %s in %s: %v", name, w.name, err)
+		}
 		return err
-	}); err != nil {
-		t.Fatalf("change of %s in %s: %v", name, w.name, err)
-	}
+	})
 	return out
 }
 

@@ -88,7 +88,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("row %+v", row)
 	}
 	// The old way, and one that ends by itself.
-	if a := w.must(t, request{path: infras + "?watch=1&resourceVersion=" + rv + "&timeoutSeconds=1"}); a.header.Get("Content-Type") != "application/json" {
+	if a := w.must(t, request{path: infras + "?watch=1&resourceVersion=" + rv + "&timeoutSeconds=5"}); a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("a watch that ended: %v", a.header)
 	}
 	one := w.watch(t, infras+"?watch=1&fieldSelector=metadata.name%3Da&resourceVersion=0")
