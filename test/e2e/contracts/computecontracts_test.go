@@ -3,17 +3,21 @@
 package contracts
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	typed "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
+	"socialweb.computer/infra-apiserver/test/e2e/harness"
 )
 
 func computeContracts() typed.ComputeContractInterface {
@@ -55,10 +59,42 @@ func followContracts(t *testing.T) contractHistory {
 	return contractHistory{follow[*v1alpha1.ComputeContract](t, computeContracts().Watch, metav1.ListOptions{ResourceVersion: list.ResourceVersion})}
 }
 
-// of are the ComputeContracts that a deployment ever had, as the history has them so
-// far: what each came to, by its uid. It knows the rules that hold at every moment.
+// upToDate waits until the history of a deployment's ComputeContracts has come to what the
+// server has: a watch is behind what another tells, and not on the same replica.
+func (h contractHistory) upToDate(t *testing.T, deployment string) {
+	t.Helper()
+	selector := labels.Set{v1alpha1.LabelName: deployment}.String()
+	harness.Eventually(t, func(ctx context.Context) error {
+		list, err := computeContracts().List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return err
+		}
+		now, seen := map[types.UID]string{}, map[types.UID]string{}
+		for _, c := range list.Items {
+			now[c.UID] = c.ResourceVersion
+		}
+		all, err := h.all()
+		for _, e := range all {
+			switch c := e.object; {
+			case c.Labels[v1alpha1.LabelName] != deployment:
+			case e.kind == watch.Deleted:
+				delete(seen, c.UID)
+			default:
+				seen[c.UID] = c.ResourceVersion
+			}
+		}
+		if !maps.Equal(now, seen) {
+			err = errors.Join(fmt.Errorf("the server has %v, the history %v", now, seen), err)
+		}
+		return err
+	})
+}
+
+// of are the ComputeContracts that a deployment ever had up to now: what each came to, by
+// its uid. It knows the rules that hold at every moment.
 func (h contractHistory) of(t *testing.T, deployment string) map[types.UID]v1alpha1.ComputeContractPhase {
 	t.Helper()
+	h.upToDate(t, deployment)
 	out := map[types.UID]v1alpha1.ComputeContractPhase{}
 	released := map[types.UID]bool{}
 	live := map[string]types.UID{} // by their contract

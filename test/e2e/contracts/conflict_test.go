@@ -57,7 +57,7 @@ func TestConflictAccessWithdrawn(t *testing.T) {
 	}
 }
 
-// setAccess of an AtprotoRepo, and wait until it is in effect.
+// setAccess of an AtprotoRepo, and wait until it is in effect everywhere.
 func setAccess(t *testing.T, repo string, access v1alpha1.RepoAccess) {
 	t.Helper()
 	repos := plane.Admin().Infra.SocialwebV1alpha1().AtprotoRepos()
@@ -70,6 +70,7 @@ func setAccess(t *testing.T, repo string, access v1alpha1.RepoAccess) {
 		}
 		return nil
 	})
+	plane.Granted(t, repo, access)
 }
 
 // ACC29-CONFLICT (b): a record is edited while our put of it is on its way. The record

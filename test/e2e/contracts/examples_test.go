@@ -50,6 +50,7 @@ func TestExamples(t *testing.T) {
 			return nil
 		})
 	}
+	plane.Granted(t, "mine", v1alpha1.AccessReadWrite)
 	// The cluster has another default repository: these name theirs.
 	for _, name := range []string{"infra.yaml", "ephemeralinfra.yaml"} {
 		all[name] += "  record:\n    repoRef:\n      name: mine\n"
