@@ -7,9 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -23,7 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 	"socialweb.computer/infra-apiserver/internal/testkubectl"
+	"socialweb.computer/infra-apiserver/internal/testport"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
 )
@@ -140,13 +140,13 @@ func startEtcd(t *testing.T) string {
 	plane.Run(t, "etcd-member", member.Command[0], pod.args(t, member)...)
 	for _, probe := range []*corev1.Probe{member.StartupProbe, member.ReadinessProbe, member.LivenessProbe} {
 		harness.Eventually(t, func(ctx context.Context) error {
-			_, err := get(ctx, http.DefaultClient, "http://"+health+probe.HTTPGet.Path)
+			_, err := testhttp.GetOK(ctx, http.DefaultClient, "http://"+health+probe.HTTPGet.Path)
 			return err
 		})
 	}
 	// Without a certificate of its authority etcd talks to nobody.
 	stranger := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	if _, err := get(t.Context(), stranger, "https://"+client+"/version"); err == nil {
+	if _, err := testhttp.GetOK(t.Context(), stranger, "https://"+client+"/version"); err == nil {
 		t.Error("etcd answered somebody without a certificate")
 	}
 	return client
@@ -180,7 +180,7 @@ func fulfilled(t *testing.T, name string) {
 	plane.Run(t, "controller", "infra-controller", append(pod.args(t, c), "--kubeconfig="+pod.kubeconfig(t))...)
 	for _, p := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
 		harness.Eventually(t, func(ctx context.Context) error {
-			_, err := get(ctx, http.DefaultClient, "http://"+address+p.HTTPGet.Path)
+			_, err := testhttp.GetOK(ctx, http.DefaultClient, "http://"+address+p.HTTPGet.Path)
 			return err
 		})
 	}
@@ -211,7 +211,7 @@ func counted(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := get(t.Context(), http.DefaultClient, url)
+	b, err := testhttp.GetOK(t.Context(), http.DefaultClient, url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func probes(t *testing.T, c corev1.Container, address string) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for _, p := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 		harness.Eventually(t, func(ctx context.Context) error {
-			_, err := get(ctx, client, "https://"+net.JoinHostPort(address, strconv.Itoa(port))+p.HTTPGet.Path)
+			_, err := testhttp.GetOK(ctx, client, "https://"+net.JoinHostPort(address, strconv.Itoa(port))+p.HTTPGet.Path)
 			return err
 		})
 	}
@@ -333,30 +333,12 @@ spec: {did: %q, pds: %q, default: true, credentialsRef: {name: alice}}
 	return name
 }
 
-func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	b, err := io.ReadAll(resp.Body)
-	if resp.StatusCode != http.StatusOK {
-		err = errors.Join(err, fmt.Errorf("%s: %s: %s", url, resp.Status, b))
-	}
-	return b, err
-}
-
 // free is an address of loopback on which nobody listens.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	addr, err := testport.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // it was for its address
-	return l.Addr().String()
+	return addr
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"socialweb.computer/infra-apiserver/internal/testport"
 )
 
 // Lane is an address of loopback that leads somewhere, or nowhere: a connection that
@@ -24,14 +26,11 @@ type Lane struct {
 // a URL. It is cut at the test's end.
 func NewLane(t testing.TB, url string) *Lane {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	addr, err := testport.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	n := newLane(l.Addr().String(), url)
+	n := newLane(addr, url)
 	t.Cleanup(n.Cut)
 	return n
 }
