@@ -47,9 +47,15 @@ func (e *env) stored(t testing.TB, repositories ...*testpds.Client) stored {
 	return out
 }
 
-// left tells whether a key is of a write whose answer an earlier test has lost: it is
-// taken away some time.
+// left tells whether a key is of a write whose answer an earlier test has lost, which is
+// taken away some time; of an election, which begins anew where a machine stalls; or of a
+// horizon, which a comparison with the repository raises up to its rev.
 func left(key []byte) bool {
+	for _, kind := range []string{"/elections/", "/horizons/"} {
+		if bytes.HasPrefix(key, []byte(apiserver.EtcdPrefix+kind)) {
+			return true
+		}
+	}
 	for _, kind := range []string{"/intents/", "/tombstones/"} {
 		if bytes.HasPrefix(key, []byte(apiserver.EtcdPrefix+kind)) && !bytes.Contains(key, []byte("/victim")) {
 			return true
