@@ -2,6 +2,7 @@ package repostore
 
 import (
 	"context"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
 	"k8s.io/utils/clock"
+
+	"socialweb.computer/infra-apiserver/internal/testport"
 )
 
 var podResource = schema.GroupResource{Resource: "pods"}
@@ -65,6 +68,10 @@ type stockStore interface {
 func newSuiteEnv(t *testing.T, o suiteOptions, cached bool) *suiteEnv {
 	cfg := testserver.NewTestConfig(t)
 	cfg.TickMs, cfg.ElectionMs = 10, 100 // alone, it is soon its own leader
+	// What upstream finds free, others may have until it listens.
+	cfg.ListenClientUrls, cfg.ListenPeerUrls = freeURL(t), freeURL(t)
+	cfg.AdvertiseClientUrls, cfg.AdvertisePeerUrls = cfg.ListenClientUrls, cfg.ListenPeerUrls
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	if o.progressNotify != 0 {
 		cfg.WatchProgressNotifyInterval = o.progressNotify
 	}
@@ -95,6 +102,14 @@ func newSuiteEnv(t *testing.T, o suiteOptions, cached bool) *suiteEnv {
 	e.hub.SetMountsLoaded()
 	e.runHub(t, own.Client)
 	return e
+}
+
+func freeURL(t *testing.T) []url.URL {
+	addr, err := testport.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []url.URL{{Scheme: "http", Host: addr}}
 }
 
 // under is the storage under test.
