@@ -20,7 +20,6 @@ import (
 	"socialweb.computer/infra-apiserver/internal/metrics"
 	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/internal/usage"
-	"socialweb.computer/infra-apiserver/pkg/apis/socialweb"
 )
 
 // withinQuota makes a storage refuse what would pass a limit of its workspace. It is
@@ -134,73 +133,12 @@ func (s *quotaStorage) limited(ctx context.Context) bool {
 	return !ok || !itself(u)
 }
 
-// growth begins the comparison of an update that may be refused for making the object
-// larger: one of a spec or of metadata. The old object is measured before anybody gets
-// it.
-func (s *quotaStorage) growth(ctx context.Context, old runtime.Object) (func(obj runtime.Object) (int, error), error) {
-	nothing := func(runtime.Object) (int, error) { return 0, nil }
-	if s.resource == socialweb.Resource("computecontracts") {
-		return nothing, nil // a release would wait for room that comes by releases
-	}
-	info, ok := genericapirequest.RequestInfoFrom(ctx)
-	if !ok || info.Subresource != "" || info.Verb != "update" && info.Verb != "patch" {
-		return nothing, nil // a status, or a deletion that finalizers hold
-	}
-	if ws, _ := repostore.WorkspaceFrom(ctx); !s.usage.LimitsBytes(ws) {
-		return nothing, nil
-	}
-	was, err := s.counted(old)
-	if err != nil {
-		return nil, err
-	}
-	return func(obj runtime.Object) (int, error) {
-		if m, err := meta.Accessor(obj); err != nil || m.GetDeletionTimestamp() != nil {
-			return 0, err // it goes: whoever lets it go must not be held up
-		}
-		is, err := s.counted(obj)
-		return is - was, err
-	}, nil
-}
-
 // size of a new object, where it matters.
 func (s *quotaStorage) size(ctx context.Context, obj runtime.Object) (int, error) {
 	if ws, _ := repostore.WorkspaceFrom(ctx); !s.usage.LimitsBytes(ws) {
 		return 0, nil
 	}
-	return s.encoded(obj, true)
-}
-
-// freeManagers is how many bytes of field managers of an object don't count: a write that
-// removes something names a new one.
-const freeManagers = 16 << 10
-
-// counted is the size that an update must not enlarge. Managers beyond what is free
-// count: each that applies what is there already makes the object larger.
-func (s *quotaStorage) counted(obj runtime.Object) (int, error) {
-	without, err := s.encoded(obj, false)
-	if err != nil {
-		return 0, err
-	}
-	all, err := s.encoded(obj, true)
-	return without + max(0, all-without-freeManagers), err
-}
-
-// encoded is how many bytes an object has, encoded for etcd.
-func (s *quotaStorage) encoded(obj runtime.Object, managers bool) (int, error) {
-	if !managers {
-		obj = obj.DeepCopyObject()
-		m, err := meta.Accessor(obj)
-		if err != nil {
-			return 0, err
-		}
-		m.SetManagedFields(nil)
-		m.SetResourceVersion("")
-	}
-	data, err := runtime.Encode(s.codec, obj)
-	if err != nil {
-		return 0, fmt.Errorf("measure the object: %w", err)
-	}
-	return len(data), nil
+	return s.encoded(obj)
 }
 
 // end ends the reservation of a write, by what became of it.

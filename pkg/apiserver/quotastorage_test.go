@@ -99,7 +99,8 @@ func TestWhatGrows(t *testing.T) {
 	t.Parallel()
 	s, _, _ := bounded(usage.Limits{Bytes: 1}, true)
 	old := &socialweb.Infra{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "9", Finalizers: []string{"example.org/f"}}}
-	old.Spec.Description = "before"
+	old.Spec.Description, old.Spec.Record = "before", &socialweb.RecordBinding{DeletionPolicy: socialweb.DeletionDelete}
+	old.Spec.Contracts = []socialweb.Contract{{Name: "web", State: socialweb.ContractStaged}}
 	for name, c := range map[string]struct {
 		verb, subresource string
 		change            func(*socialweb.Infra)
@@ -116,7 +117,15 @@ func TestWhatGrows(t *testing.T) {
 		"the end of a finalizer":        {"patch", "", func(i *socialweb.Infra) { i.Finalizers = nil; i.ManagedFields = managers("x") }, false},
 		"another field manager":         {"patch", "", func(i *socialweb.Infra) { i.ManagedFields = managers("x", "y") }, false},
 		"managers of a thousand fields": {"patch", "", func(i *socialweb.Infra) { i.ManagedFields = managers("x", strings.Repeat("y", freeManagers)) }, true},
-		"a longer version":              {"update", "", func(i *socialweb.Infra) { i.ResourceVersion = "1000" }, false},
+		"a longer version":              {"update", "", func(i *socialweb.Infra) { i.ResourceVersion, i.Generation = "1000", 1000 }, false},
+		"the controller's finalizer": {"patch", "", func(i *socialweb.Infra) {
+			i.Finalizers, i.ManagedFields = append(i.Finalizers, socialweb.FinalizerRelease), managers("x")
+		}, false},
+		"another finalizer":   {"patch", "", func(i *socialweb.Infra) { i.Finalizers = append(i.Finalizers, "example.org/g") }, true},
+		"a release":           {"patch", "", func(i *socialweb.Infra) { i.Spec.Contracts[0].State = socialweb.ContractReleased }, false},
+		"another contract":    {"patch", "", func(i *socialweb.Infra) { i.Spec.Contracts = append(i.Spec.Contracts, i.Spec.Contracts[0]) }, true},
+		"a record that stays": {"patch", "", func(i *socialweb.Infra) { i.Spec.Record.DeletionPolicy = socialweb.DeletionRetain }, false},
+		"another record":      {"patch", "", func(i *socialweb.Infra) { i.Spec.Record.URI = "at://did:web:a.example/b/c" }, true},
 	} {
 		grows, err := s.growth(ofRequest(t, "one", "alice", c.verb, c.subresource), old)
 		if err != nil {
@@ -133,6 +142,52 @@ func TestWhatGrows(t *testing.T) {
 		}
 		if more, err := grows(now); err != nil || (more > 0) != c.grows {
 			t.Errorf("%s: %d more, %v", name, more, err)
+		}
+	}
+}
+
+// TestWhatBringsToAnEnd: what keeps a repository's records from running, or releases a
+// workspace, makes no object larger, whichever kind it is of.
+func TestWhatBringsToAnEnd(t *testing.T) {
+	t.Parallel()
+	s, _, _ := bounded(usage.Limits{Bytes: 1}, true)
+	named := metav1.ObjectMeta{Name: "a", ResourceVersion: "9", Annotations: map[string]string{"a": "b"}}
+	releasing := metav1.ObjectMeta{Name: "a", ResourceVersion: "9", Annotations: map[string]string{"a": "b", socialweb.AnnotationReleasing: "true"}}
+	contracts := []socialweb.Contract{{Name: "web"}}
+	released := []socialweb.Contract{{Name: "web", State: socialweb.ContractReleased}}
+	for what, c := range map[string]struct {
+		was, is runtime.Object
+		grows   bool
+	}{
+		"kcp release": {
+			&socialweb.AtprotoRepo{ObjectMeta: named, Spec: socialweb.AtprotoRepoSpec{StaleReads: socialweb.StaleReadsDeny}},
+			&socialweb.AtprotoRepo{ObjectMeta: releasing, Spec: socialweb.AtprotoRepoSpec{StaleReads: socialweb.StaleReadsAllow}}, false,
+		},
+		"access None": {
+			&socialweb.AtprotoRepo{ObjectMeta: named, Spec: socialweb.AtprotoRepoSpec{Default: true}},
+			&socialweb.AtprotoRepo{ObjectMeta: named, Spec: socialweb.AtprotoRepoSpec{Access: socialweb.AccessNone, Execution: socialweb.ExecutionObserveOnly}}, false,
+		},
+		"another PDS": {
+			&socialweb.AtprotoRepo{ObjectMeta: named}, &socialweb.AtprotoRepo{ObjectMeta: named, Spec: socialweb.AtprotoRepoSpec{PDS: "https://a.example"}}, true,
+		},
+		"a collection that is observed": {
+			&socialweb.InfraCollection{ObjectMeta: named}, &socialweb.InfraCollection{ObjectMeta: named, Spec: socialweb.InfraCollectionSpec{Execution: socialweb.ExecutionObserveOnly}}, false,
+		},
+		"the other kind of collection": {
+			&socialweb.EphemeralInfraCollection{ObjectMeta: named},
+			&socialweb.EphemeralInfraCollection{ObjectMeta: named, Spec: socialweb.InfraCollectionSpec{Execution: socialweb.ExecutionObserveOnly}}, false,
+		},
+		"a release of an EphemeralInfra": {
+			&socialweb.EphemeralInfra{ObjectMeta: named, Spec: socialweb.EphemeralInfraSpec{InfraSpec: socialweb.InfraSpec{Contracts: contracts}}},
+			&socialweb.EphemeralInfra{ObjectMeta: named, Spec: socialweb.EphemeralInfraSpec{InfraSpec: socialweb.InfraSpec{Contracts: released}}}, false,
+		},
+	} {
+		grows, err := s.growth(ofRequest(t, "one", "alice", "patch", ""), c.was)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if more, err := grows(c.is); err != nil || (more > 0) != c.grows {
+			t.Errorf("%s: %d more, %v", what, more, err)
 		}
 	}
 }
