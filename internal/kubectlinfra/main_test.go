@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"socialweb.computer/infra-apiserver/internal/testdev"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
@@ -77,14 +79,36 @@ func (p plugin) get(t *testing.T, name string) *v1alpha1.Infra {
 	return o
 }
 
+// change edits an Infra as it is now, again where it has changed meanwhile: the server
+// marks an object that was written as being in sync a moment later.
+func (p plugin) change(t *testing.T, name string, edit func(*v1alpha1.Infra)) {
+	t.Helper()
+	p.write(t, name, edit, func(o *v1alpha1.Infra) error {
+		_, err := p.Client.SocialwebV1alpha1().Infras().Update(t.Context(), o, metav1.UpdateOptions{})
+		return err
+	})
+}
+
 // observe sets the status of an Infra as its controller would.
 func (p plugin) observe(t *testing.T, name string, change func(*v1alpha1.InfraStatus)) {
 	t.Helper()
-	o := p.get(t, name)
-	change(&o.Status)
-	if _, err := p.Client.SocialwebV1alpha1().Infras().UpdateStatus(t.Context(), o, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	p.write(t, name, func(o *v1alpha1.Infra) { change(&o.Status) }, func(o *v1alpha1.Infra) error {
+		_, err := p.Client.SocialwebV1alpha1().Infras().UpdateStatus(t.Context(), o, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+func (p plugin) write(t *testing.T, name string, edit func(*v1alpha1.Infra), put func(*v1alpha1.Infra) error) {
+	t.Helper()
+	testwait.Until(t, "a write of "+name, func() error {
+		o := p.get(t, name)
+		edit(o)
+		err := put(o)
+		if err != nil && !apierrors.IsConflict(err) {
+			t.Fatal(err)
+		}
+		return err
+	})
 }
 
 // TestPlugin runs its cases on one server.

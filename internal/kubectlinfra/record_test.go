@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
@@ -51,12 +49,7 @@ func testRecord(t *testing.T, p plugin) {
 		t.Errorf("%v, %v", err, raw)
 	}
 
-	api := p.Client.SocialwebV1alpha1().Infras()
-	o := p.get(t, "shown")
-	o.Spec.Record = nil
-	if _, err := api.Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	p.change(t, "shown", func(o *v1alpha1.Infra) { o.Spec.Record = nil })
 	p.fails(t, 1, "error: infra shown: it is private: it has no record", "record", "shown")
 	p.fails(t, 2, "error: infra shown: it is private: it has no record", "record", "shown", "--exit-code")
 }

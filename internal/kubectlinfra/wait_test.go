@@ -1,10 +1,16 @@
 package kubectlinfra
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
@@ -16,6 +22,28 @@ func (p plugin) later(t *testing.T, args ...string) <-chan result {
 	done := make(chan result, 1)
 	go func() { done <- p.do(t.Context(), args...) }()
 	return done
+}
+
+// front passes requests on to the server, and tells when one was answered.
+func (p plugin) front(t *testing.T) (address string, answered <-chan struct{}) {
+	t.Helper()
+	server, err := url.Parse(p.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(p.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(server) }}
+	done := make(chan struct{})
+	tell := sync.OnceFunc(func() { close(done) })
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proxy.ServeHTTP(w, r)
+		tell()
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, done
 }
 
 // met is what a wait must tell.
@@ -53,26 +81,21 @@ func testWaitPhase(t *testing.T, p plugin) {
 func testWaitDelete(t *testing.T, p plugin) {
 	const name = "infra.socialweb.computer/ending"
 	api := p.Client.SocialwebV1alpha1().Infras()
-	o := p.create(t, "ending", contracts("a")...)
-	o.Finalizers = append(o.Finalizers, "example.com/hold")
-	if _, err := api.Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	p.create(t, "ending", contracts("a")...)
+	p.change(t, "ending", func(o *v1alpha1.Infra) { o.Finalizers = append(o.Finalizers, "example.com/hold") })
 	if err := api.Delete(t.Context(), "ending", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.fails(t, 1, "error: condition not met for infras/ending", "wait", "ending", "--for=delete", "--timeout=0")
-	gone := p.later(t, "wait", "ending", "--for=delete", long)
+	front, answered := p.front(t)
+	gone := p.later(t, "wait", "ending", "--for=delete", long, "--server="+front)
+	<-answered // it knows which object it waits for
 	w, err := api.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=ending"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Stop()
-	o = p.get(t, "ending")
-	o.Finalizers = nil
-	if _, err := api.Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	p.change(t, "ending", func(o *v1alpha1.Infra) { o.Finalizers = nil })
 	for e := range w.ResultChan() {
 		if e.Type == watch.Deleted {
 			break
