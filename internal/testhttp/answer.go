@@ -26,12 +26,12 @@ type Answer struct {
 	Fault metav1.Status
 }
 
-// Err is nil where the answer is a success, and otherwise tells its status and body.
-func (a Answer) Err() error {
-	if a.Status < http.StatusMultipleChoices {
+// Want is nil where the answer has this status, and otherwise tells its own and its body.
+func (a Answer) Want(status int) error {
+	if a.Status == status {
 		return nil
 	}
-	return fmt.Errorf("%d %s", a.Status, a.Body)
+	return fmt.Errorf("%d %s, want %d", a.Status, a.Body, status)
 }
 
 // Read reads an answer to its end, and closes it. Where that fails, the answer has what

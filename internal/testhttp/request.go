@@ -123,7 +123,7 @@ func (c Client) Open(ctx context.Context, r Request) (*http.Response, error) {
 }
 
 // Do sends a request and reads the answer to its end. An error is the transport's: an
-// answer that refuses is none, see Answer.Err.
+// answer that refuses is none, see Answer.Want.
 func (c Client) Do(ctx context.Context, r Request) (Answer, error) {
 	resp, err := c.Open(ctx, r)
 	if err != nil {
@@ -135,4 +135,16 @@ func (c Client) Do(ctx context.Context, r Request) (Answer, error) {
 // Get asks for a URL.
 func Get(ctx context.Context, client *http.Client, url string) (Answer, error) {
 	return Client{HTTP: client, Server: url}.Do(ctx, Request{})
+}
+
+// GetOK asks for a URL that has to be answered with 200, and returns the body.
+func GetOK(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	a, err := Get(ctx, client, url)
+	if err == nil {
+		err = a.Want(http.StatusOK)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", url, err)
+	}
+	return a.Body, err
 }

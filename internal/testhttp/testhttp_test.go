@@ -108,8 +108,12 @@ func TestAnswer(t *testing.T) {
 		if a.Fault.Reason != c.reason || (c.reason == "") != (a.Fault.Kind == "") {
 			t.Errorf("%s: fault %+v", name, a.Fault)
 		}
-		if err := a.Err(); (err != nil) != (c.code >= 300) || err != nil && !strings.Contains(err.Error(), c.body) {
-			t.Errorf("%s: error %v", name, err)
+		if err := a.Want(c.code); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		body, err := GetOK(t.Context(), client.HTTP, client.Server)
+		if (err != nil) != (c.code != 200) || string(body) != c.body || err != nil && !strings.Contains(err.Error(), c.body) {
+			t.Errorf("%s: %s, error %v", name, body, err)
 		}
 	}
 }

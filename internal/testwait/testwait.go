@@ -10,8 +10,12 @@ import (
 // waited for only where something is wrong.
 const Patience = 2 * time.Minute
 
-// poll is the time between two looks.
-const poll = 10 * time.Millisecond
+// The time between two looks: as long as the last one took, so that they never are most
+// of what a server does, and between these.
+const (
+	shortest = 10 * time.Millisecond
+	longest  = 100 * time.Millisecond
+)
 
 // Until looks until ok returns nil. The test fails, with what ok said last, where that
 // takes longer than Patience.
@@ -25,10 +29,11 @@ func Until(t testing.TB, what string, ok func() error) {
 // until looks at least once, and for the last time after end.
 func until(end time.Time, ok func() error) error {
 	for {
-		last := time.Now().After(end)
+		begin := time.Now()
+		last := begin.After(end)
 		if err := ok(); err == nil || last {
 			return err
 		}
-		time.Sleep(poll)
+		time.Sleep(min(max(time.Since(begin), shortest), longest))
 	}
 }

@@ -10,7 +10,7 @@ import (
 // What comes ends the waiting; what doesn't is told by what was said last. It is looked at
 // once more when the time is over, for one look may have taken all of it.
 func TestUntil(t *testing.T) {
-	const many = int(Patience/poll) + 2
+	const many = int(Patience/shortest) + 2
 	for name, c := range map[string]struct {
 		comes int           // at which look; 0: never
 		took  time.Duration // of a look
