@@ -1,20 +1,17 @@
 package cases
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/testdev"
+	"socialweb.computer/infra-apiserver/internal/testhttp"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 	typed "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
@@ -95,52 +92,38 @@ type answer struct {
 	contentType string
 	header      http.Header
 	body        []byte
+	fault       metav1.Status // where it is one
 }
 
+// decode reads an answer that is no refusal.
 func (a answer) decode(t *testing.T, into any) {
 	t.Helper()
-	if err := json.Unmarshal(a.body, into); err != nil {
+	if err := testhttp.Unmarshal(a.body, into); err != nil {
 		t.Fatalf("%v in %.300s", err, a.body)
 	}
 }
 
-// reason of a Status.
+// reason of a refusal. The test fails where the answer is none.
 func (a answer) reason(t *testing.T) metav1.StatusReason {
 	t.Helper()
-	var s metav1.Status
-	a.decode(t, &s)
-	return s.Reason
+	if a.fault.Kind == "" {
+		t.Fatalf("%d is no refusal: %.300s", a.code, a.body)
+	}
+	return a.fault.Reason
 }
 
 // do sends a request; headers are "Name: value".
 func (e *env) do(t *testing.T, method, path, body string, headers ...string) answer {
 	t.Helper()
-	resp := e.open(t.Context(), t, method, path, body, headers...)
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	b, err := io.ReadAll(resp.Body)
+	a, err := e.sender().Do(t.Context(), testhttp.Request{Method: method, Path: path, Body: body, Header: testhttp.Headers(headers...)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header, b}
+	return answer{a.Status, a.Header.Get("Content-Type"), a.Header, a.Body, a.Fault}
 }
 
-// open sends a request whose body the caller reads and closes.
-func (e *env) open(ctx context.Context, t *testing.T, method, path, body string, headers ...string) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, method, e.Config.Host+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		req.Header.Set(name, value)
-	}
-	resp, err := e.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp
+func (e *env) sender() testhttp.Client {
+	return testhttp.Client{HTTP: e.http, Server: e.Config.Host}
 }
 
 func infra(name string) *v1alpha1.Infra {
@@ -159,22 +142,18 @@ func (e *env) create(t *testing.T, name string) *v1alpha1.Infra {
 	return e.settled(t, name)
 }
 
-func (e *env) settled(t *testing.T, name string) *v1alpha1.Infra {
+func (e *env) settled(t *testing.T, name string) (i *v1alpha1.Infra) {
 	t.Helper()
-	var last *v1alpha1.Infra
-	for range 600 {
-		i, err := e.infras.Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
+	testwait.Until(t, name+" in sync", func() (err error) {
+		if i, err = e.infras.Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if i.Status.Record != nil && i.Status.Record.Direction == v1alpha1.DirectionInSync {
-			return i
+		if i.Status.Record == nil || i.Status.Record.Direction != v1alpha1.DirectionInSync {
+			return fmt.Errorf("status %+v", i.Status)
 		}
-		last = i
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("%s does not settle: %+v", name, last.Status)
-	return nil
+		return nil
+	})
+	return i
 }
 
 func names(format string, n int) []string {

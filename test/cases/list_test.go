@@ -1,19 +1,20 @@
 package cases
 
 import (
+	"fmt"
 	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/workqueue"
 
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
@@ -104,22 +105,22 @@ func create(t *testing.T, e *env, all []string, half func(int) bool) {
 }
 
 // allSettled lists once nothing is left to write to any record.
-func (e *env) allSettled(t *testing.T) []v1alpha1.Infra {
+func (e *env) allSettled(t *testing.T) (all []v1alpha1.Infra) {
 	t.Helper()
-	for range 600 {
+	testwait.Until(t, "everything in sync", func() error {
 		list, err := e.infras.List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(list.Items, func(o v1alpha1.Infra) bool {
+		all = list.Items
+		if i := slices.IndexFunc(all, func(o v1alpha1.Infra) bool {
 			return o.Status.Record == nil || o.Status.Record.Direction != v1alpha1.DirectionInSync
-		}) {
-			return list.Items
+		}); i >= 0 {
+			return fmt.Errorf("%s: %+v", all[i].Name, all[i].Status)
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatal("the objects don't settle")
-	return nil
+		return nil
+	})
+	return all
 }
 
 func testPages(t *testing.T, e *env, selector string, n int) {

@@ -1,9 +1,6 @@
 package cases
 
 import (
-	"encoding/json"
-	"io"
-	"net/http"
 	"strconv"
 	"testing"
 
@@ -11,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
@@ -35,7 +33,7 @@ func TestBookmarks(t *testing.T) {
 	if _, err := e.infras.List(t.Context(), moved); err != nil {
 		t.Fatal(err)
 	}
-	watched := map[bool]chan []event{true: make(chan []event, 1), false: make(chan []event, 1)}
+	watched := map[bool]chan []testhttp.Event{true: make(chan []testhttp.Event, 1), false: make(chan []testhttp.Event, 1)}
 	for asked, got := range watched {
 		path := base + "/infras?watch=1&timeoutSeconds=6&resourceVersion=" + list.ResourceVersion + "&allowWatchBookmarks=" + strconv.FormatBool(asked)
 		go func() {
@@ -51,10 +49,7 @@ func TestBookmarks(t *testing.T) {
 				continue
 			}
 			bookmarks++
-			var m metav1.PartialObjectMetadata
-			if err := json.Unmarshal(ev.Object, &m); err != nil {
-				t.Fatal(err)
-			}
+			m := testhttp.Decode[metav1.PartialObjectMetadata](t, ev.Object)
 			if m.Kind != "Infra" || m.APIVersion != "socialweb.computer/v1alpha1" || number(t, m.ResourceVersion) <= number(t, list.ResourceVersion) {
 				t.Errorf("bookmark %s", ev.Object)
 			}
@@ -76,10 +71,7 @@ func TestWatchList(t *testing.T) {
 	path := base + "/infras?watch=1&timeoutSeconds=2&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 	var kinds []string
 	for _, ev := range e.watchAll(t, path) {
-		var m metav1.PartialObjectMetadata
-		if err := json.Unmarshal(ev.Object, &m); err != nil {
-			t.Fatal(err)
-		}
+		m := testhttp.Decode[metav1.PartialObjectMetadata](t, ev.Object)
 		if m.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
 			kinds = append(kinds, "END")
 			break
@@ -137,31 +129,10 @@ func TestIdleWatchLives(t *testing.T) {
 	}
 }
 
-// event of a watch, as it comes.
-type event struct {
-	Type   string
-	Object json.RawMessage
-}
-
 // watchAll reads a watch until the server ends it.
-func (e *env) watchAll(t *testing.T, path string) []event {
+func (e *env) watchAll(t *testing.T, path string) []testhttp.Event {
 	t.Helper()
-	resp := e.open(t.Context(), t, "GET", path, "")
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", path, resp.Status)
-	}
-	var out []event
-	for d := json.NewDecoder(resp.Body); ; {
-		var ev event
-		switch err := d.Decode(&ev); {
-		case err == io.EOF:
-			return out
-		case err != nil:
-			t.Fatal(err)
-		}
-		out = append(out, ev)
-	}
+	return e.sender().WatchAll(t, testhttp.Request{Path: path})
 }
 
 func number(t *testing.T, rv string) uint64 {
