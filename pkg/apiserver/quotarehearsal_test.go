@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/component-base/metrics/legacyregistry"
 
@@ -27,7 +28,7 @@ func TestRehearsal(t *testing.T) {
 		return &socialweb.Infra{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: version}, Spec: socialweb.InfraSpec{Description: description}}
 	}
 	small, large := "x", strings.Repeat("x", 3000)
-	const ws = "rehearses"
+	ws := "rehearses-" + rand.String(5) // metrics outlive a run of the test
 	try := func(ctx context.Context, name string, obj, old *socialweb.Infra, refused bool) {
 		t.Helper()
 		var was runtime.Object
