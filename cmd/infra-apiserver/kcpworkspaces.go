@@ -21,7 +21,7 @@ func newKCPWorkspaces() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workspaces",
 		Short: "List the workspaces that have objects, and which of them are gone",
-		Long: "Lists the workspaces that have objects. GONE counts the Infras and EphemeralInfras that are told to be of a workspace that is gone, of all. " +
+		Long: "Lists the workspaces that have objects. GONE counts the objects that say that their workspace is gone, of those that speak of it: the Infras and EphemeralInfras, and AtprotoRepos and collections once it has gone. " +
 			"With --kcp-kubeconfig kcp is asked too which of them bind the APIExport now.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,7 +86,7 @@ func printWorkspaces(out io.Writer, all []release.Workspace, asked bool, now map
 		if asked {
 			cells = append(cells, binds(all[i].Name, now, missing))
 		}
-		cells = append(cells, fmt.Sprintf("%d/%d", all[i].Flagged, all[i].Deployments))
+		cells = append(cells, fmt.Sprintf("%d/%d", all[i].Flagged, all[i].Telling))
 		for _, r := range release.Resources {
 			cells = append(cells, strconv.Itoa(all[i].Objects[r]))
 		}

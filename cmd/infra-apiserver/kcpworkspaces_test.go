@@ -11,9 +11,9 @@ import (
 // One that kcp doesn't show is said not to bind only where the answer is whole.
 func TestPrintWorkspaces(t *testing.T) {
 	all := []release.Workspace{
-		{Name: "default", Deployments: 1, Objects: map[string]int{"infras": 1}},
-		{Name: "here", Deployments: 2, Objects: map[string]int{"infras": 2, "atprotorepos": 1}},
-		{Name: "there", Deployments: 2, Flagged: 2, Objects: map[string]int{"ephemeralinfras": 2}},
+		{Name: "default", Telling: 1, Objects: map[string]int{"infras": 1}},
+		{Name: "here", Telling: 2, Objects: map[string]int{"infras": 2, "atprotorepos": 1}},
+		{Name: "there", Telling: 2, Flagged: 2, Objects: map[string]int{"ephemeralinfras": 2}},
 	}
 	for _, c := range []struct {
 		asked   bool

@@ -29,8 +29,10 @@ const defaultMaxItems = 1000
 type collectionState struct {
 	mark  repostore.MembersMark // of the members that the status shows
 	ready readiness             // that it shows
-	read  time.Time             // when the members were read last
-	wrote time.Time             // when the status was written last
+	// workspace is what was known of the workspace then.
+	workspace presence
+	read      time.Time // when the members were read last
+	wrote     time.Time // when the status was written last
 }
 
 // seatChanged is told that something changed at a seat.
@@ -159,7 +161,7 @@ func (m *Manager) outrunCollections() []collectionKey {
 			if m.Clock.Since(st.read) >= endEvery { // else it is at work
 				out = append(out, k)
 			}
-		case !known, st.mark.Who != mark.Who, st.ready.coarse() != m.readinessOf(c).coarse(),
+		case !known, st.mark.Who != mark.Who, st.workspace != m.presenceOf(k.workspace), st.ready.coarse() != m.readinessOf(c).coarse(),
 			st.mark != mark && m.Clock.Since(st.read) >= revEvery:
 			out = append(out, k)
 		}

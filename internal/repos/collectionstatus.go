@@ -60,10 +60,11 @@ func (m *Manager) readinessOf(c *collection) readiness {
 // observeCollection is the status that a collection should have now, and how it was
 // found.
 func (m *Manager) observeCollection(ctx context.Context, c *collection) (*v1alpha1.InfraCollectionStatus, collectionState, error) {
-	found := collectionState{ready: m.readinessOf(c), read: m.Clock.Now()}
+	found := collectionState{ready: m.readinessOf(c), workspace: m.presenceOf(c.key().workspace), read: m.Clock.Now()}
 	st := c.Status.DeepCopy()
 	st.ObservedGeneration = c.Generation
 	conditions := conditions{list: &st.Conditions, generation: c.Generation, now: metav1.NewTime(m.Clock.Now())}
+	conditions.workspaceBound(found.workspace)
 	ready := found.ready
 	if ready.reason == v1alpha1.ReasonAlreadyCollected {
 		st.Items, st.Children = 0, nil

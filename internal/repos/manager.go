@@ -18,6 +18,7 @@ import (
 	"socialweb.computer/infra-apiserver/internal/atproto/events"
 	"socialweb.computer/infra-apiserver/internal/credentials"
 	"socialweb.computer/infra-apiserver/internal/fairly"
+	"socialweb.computer/infra-apiserver/internal/kcp/bindings"
 	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 )
@@ -71,6 +72,8 @@ type Config struct {
 	// NewSource makes an event source; nil: there are none, and reads alone bring
 	// the views up.
 	NewSource func(SourceKey) (events.Source, error)
+	// Workspace tells whether a workspace is there still; nil: none comes or goes.
+	Workspace func(name string) bindings.State
 	// Leading tells whether this process writes the statuses; nil: always.
 	Leading func() bool
 	// Clock; nil: the real one.
@@ -224,7 +227,7 @@ func (m *Manager) outrun() []key {
 			continue
 		}
 		state, _ := m.Hub.RepoState(p.key.workspace, p.key.name)
-		seen, known := p.repo.sight(obj, state)
+		seen, known := p.repo.sight(obj, state, m.presenceOf(p.key.workspace))
 		if known {
 			continue
 		}

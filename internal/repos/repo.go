@@ -72,16 +72,17 @@ type sight struct {
 	rev       string // which all views have reached
 	streaming bool
 	beyond    int
+	workspace presence
 }
 
 // sight is what the status would be made of now; known: it shows that already.
-func (r *repo) sight(obj *v1alpha1.AtprotoRepo, state repostore.RepoState) (s sight, known bool) {
+func (r *repo) sight(obj *v1alpha1.AtprotoRepo, state repostore.RepoState, workspace presence) (s sight, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !state.CaughtUp || state.Err != nil || state.Rev != state.IngestedRev {
 		return sight{}, false
 	}
-	s = sight{obj, r.turns, state.Rev, state.Streaming, state.Beyond}
+	s = sight{obj, r.turns, state.Rev, state.Streaming, state.Beyond, workspace}
 	return s, s == r.shown
 }
 

@@ -17,10 +17,10 @@ func TestSight(t *testing.T) {
 	obj := &v1alpha1.AtprotoRepo{}
 	settled := repostore.RepoState{Rev: "2", IngestedRev: "2", CaughtUp: true, Reachable: true, Streaming: true}
 	r := &repo{}
-	seen, known := r.sight(obj, settled)
+	seen, known := r.sight(obj, settled, workspaceThere)
 	require.False(t, known)
 	r.keepSight(seen)
-	_, known = r.sight(obj, settled)
+	_, known = r.sight(obj, settled, workspaceThere)
 	require.True(t, known)
 	for name, change := range map[string]func(*repostore.RepoState){
 		"rev":     func(s *repostore.RepoState) { s.Rev, s.IngestedRev = "3", "3" },
@@ -32,18 +32,20 @@ func TestSight(t *testing.T) {
 	} {
 		state := settled
 		change(&state)
-		_, known = r.sight(obj, state)
+		_, known = r.sight(obj, state, workspaceThere)
 		require.False(t, known, name)
 	}
-	_, known = r.sight(obj.DeepCopy(), settled)
+	_, known = r.sight(obj.DeepCopy(), settled, workspaceThere)
 	require.False(t, known, "another object")
+	_, known = r.sight(obj, settled, workspaceGone)
+	require.False(t, known, "the workspace goes")
 	r.reconciled()
-	_, known = r.sight(obj, settled)
+	_, known = r.sight(obj, settled, workspaceThere)
 	require.False(t, known, "a turn of the worker")
 
 	failing := repostore.RepoState{Err: errors.New("away")}
-	seen, _ = r.sight(obj, failing)
+	seen, _ = r.sight(obj, failing, workspaceThere)
 	r.keepSight(seen)
-	_, known = r.sight(obj, failing)
+	_, known = r.sight(obj, failing, workspaceThere)
 	require.False(t, known, "what fails is never settled")
 }

@@ -41,6 +41,7 @@ func (m *Manager) observe(k key, r *repo, obj *v1alpha1.AtprotoRepo) *v1alpha1.A
 	}
 	write := obj.Spec.Access == v1alpha1.AccessReadWrite
 	c := conditions{list: &st.Conditions, generation: obj.Generation, now: metav1.NewTime(m.Clock.Now())}
+	c.workspaceBound(m.presenceOf(k.workspace))
 	c.truncated(state, mounted)
 	reachable := c.reachable(r, state, mounted && obj.Spec.Access != v1alpha1.AccessNone)
 	c.streaming(r, state)

@@ -16,6 +16,7 @@ import (
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/credentials"
+	"socialweb.computer/infra-apiserver/internal/kcp/bindings"
 	"socialweb.computer/infra-apiserver/internal/repos"
 	"socialweb.computer/infra-apiserver/internal/repostore"
 	"socialweb.computer/infra-apiserver/internal/usage"
@@ -82,7 +83,7 @@ func (s *repoStorage) Ready() error {
 
 // Run implements Storage.
 func (s *repoStorage) Run(ctx context.Context, loopback *restclient.Config) error {
-	manager, err := s.manager(loopback)
+	manager, watcher, err := s.manager(loopback)
 	if err != nil {
 		return err
 	}
@@ -91,6 +92,12 @@ func (s *repoStorage) Run(ctx context.Context, loopback *restclient.Config) erro
 	g.Go(func() error { return s.Hub.Run(ctx) })
 	g.Go(func() error { return s.leader.Run(ctx) })
 	g.Go(func() error { return manager.Run(ctx) })
+	if watcher != nil {
+		g.Go(func() error {
+			watcher.Run(ctx)
+			return nil
+		})
+	}
 	return g.Wait()
 }
 
@@ -105,19 +112,31 @@ func (s *repoStorage) Close() error {
 	return nil
 }
 
-func (s *repoStorage) manager(loopback *restclient.Config) (*repos.Manager, error) {
+// manager mounts what AtprotoRepos name. The watcher tells it of workspaces that are gone;
+// nil: none goes.
+func (s *repoStorage) manager(loopback *restclient.Config) (m *repos.Manager, watcher *bindings.Watcher, err error) {
 	forWorkspace := func(ws string) (versioned.Interface, error) {
 		return versioned.NewForConfig(inWorkspace(loopback, ws))
 	}
 	all, err := forWorkspace(repostore.AllWorkspaces)
 	if err != nil {
-		return nil, fmt.Errorf("loopback client: %w", err)
-	}
-	creds, err := s.credentials()
-	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("loopback client: %w", err)
 	}
 	o := s.options
+	kcp, err := o.KCPCredentials.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	own, err := s.ownCredentials()
+	if err != nil {
+		return nil, nil, fmt.Errorf("credentials: %w", err)
+	}
+	config := repos.Config{Credentials: o.KCPCredentials.beside(own, kcp)}
+	if kcp != nil {
+		s.endKCP = kcp.CloseIdle
+		watcher = o.KCPCredentials.watcher(kcp, func() []string { return m.Workspaces() })
+		config.Workspace = watcher.State
+	}
 	client, dialer := atproto.NewHTTPClient(o.AllowPrivate), atproto.NewDialer(o.AllowPrivate)
 	budgets := atproto.NewBudgets(atproto.BudgetOptions{Rate: o.RequestRate})
 	ids, keys := o.Identities, o.Keys
@@ -132,27 +151,14 @@ func (s *repoStorage) manager(loopback *restclient.Config) (*repos.Manager, erro
 	for _, m := range s.mappers {
 		collections = append(collections, m.Collection())
 	}
-	return repos.New(repos.Config{
-		Hub: s.Hub, All: all, For: forWorkspace, Credentials: creds, Identities: ids, Keys: keys, HTTP: client, Budgets: budgets,
-		Leading: s.leader.Leading,
-		NewSource: repos.NewEventSources(repos.EventOptions{
-			Collections: collections, Jetstream: o.Jetstream, PollInterval: o.PollInterval, Leading: s.leader.Leading,
-			Dialer: dialer, HTTP: client, Keys: keys, Budgets: budgets,
-		}),
-	}), nil
-}
-
-func (s *repoStorage) credentials() (credentials.Provider, error) {
-	own, err := s.ownCredentials()
-	if err != nil {
-		return nil, err
-	}
-	all, end, err := s.options.KCPCredentials.beside(own)
-	if err != nil {
-		return nil, fmt.Errorf("credentials: %w", err)
-	}
-	s.endKCP = end
-	return all, nil
+	config.Hub, config.All, config.For, config.Identities, config.Keys = s.Hub, all, forWorkspace, ids, keys
+	config.HTTP, config.Budgets, config.Leading = client, budgets, s.leader.Leading
+	config.NewSource = repos.NewEventSources(repos.EventOptions{
+		Collections: collections, Jetstream: o.Jetstream, PollInterval: o.PollInterval, Leading: s.leader.Leading,
+		Dialer: dialer, HTTP: client, Keys: keys, Budgets: budgets,
+	})
+	m = repos.New(config)
+	return m, watcher, nil
 }
 
 // ownCredentials are those of the server's own cluster.

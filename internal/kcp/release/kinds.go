@@ -25,6 +25,10 @@ const (
 // Resources are all, in the order of their columns.
 var Resources = []string{infras, ephemerals, collections, ephemeralCs, contracts, repos}
 
+// telling are those that say that their workspace is gone: the controller says it of
+// deployments, the server of what leads to repositories, if it asks the kcp.
+var telling = []string{infras, ephemerals, collections, ephemeralCs, repos}
+
 // objects of a workspace by resource.
 type objects map[string][]item
 
@@ -87,7 +91,7 @@ func (o objects) String() string {
 // title of an object, as kubectl names it.
 func title(resource string, o *item) string { return strings.TrimSuffix(resource, "s") + "/" + o.Name }
 
-// bound is what the controller says of the workspace; "": nothing.
+// bound is what is said of the workspace; "": nothing.
 func bound(o *item) metav1.ConditionStatus {
 	if c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionWorkspaceBound); c != nil {
 		return c.Status

@@ -92,17 +92,22 @@ func (r *run) refuse(has objects) error {
 		return nil
 	}
 	var not []string
+	said := false
 	has.each(func(resource string, o *item) {
-		if bound(o) != metav1.ConditionFalse && o.DeletionTimestamp == nil {
+		is := bound(o)
+		said = said || is == metav1.ConditionFalse
+		// Of what leads to repositories only the server may say it, and needn't.
+		deploys := resource == infras || resource == ephemerals
+		if o.DeletionTimestamp == nil && is != metav1.ConditionFalse && (deploys || is == metav1.ConditionTrue) {
 			not = append(not, title(resource, o))
 		}
-	}, infras, ephemerals)
+	}, telling...)
 	switch {
 	case len(not) > 0:
-		return fmt.Errorf("%w: condition %s isn't False on %s; the controller sets it (run with --workspaces and --kcp-kubeconfig); --force releases it all the same",
+		return fmt.Errorf("%w: condition %s isn't False on %s; the controller sets it, and the server on AtprotoRepos and collections (run with --workspaces and --kcp-kubeconfig); --force releases it all the same",
 			ErrNotGone, v1alpha1.ConditionWorkspaceBound, some(not))
-	case has.count(infras, ephemerals) == 0 && !r.begun(has):
-		return fmt.Errorf("%w: it has no Infra or EphemeralInfra that would say so; --force releases it all the same", ErrNotGone)
+	case !said && has.count(infras, ephemerals) == 0 && !r.begun(has):
+		return fmt.Errorf("%w: it has nothing that would say so; --force releases it all the same", ErrNotGone)
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func (s *site) listed() {
 	if own.Gone() || own.Flagged != 0 || own.Objects["infras"] != 1 || own.Objects["atprotorepos"] != 1 {
 		s.Errorf("its own: %+v", own)
 	}
-	if !goes.Gone() || goes.Deployments != 4 || goes.Objects["infras"] != 3 || goes.Objects["ephemeralinfras"] != 1 ||
+	if !goes.Gone() || goes.Telling != 4 || goes.Objects["infras"] != 3 || goes.Objects["ephemeralinfras"] != 1 ||
 		goes.Objects["infracollections"] != 1 || goes.Objects["computecontracts"] != 2 || goes.Objects["atprotorepos"] != 2 {
 		s.Errorf("the other: %+v", goes)
 	}

@@ -89,7 +89,7 @@ func (r *run) cameBack(has objects) error {
 		if bound(o) == metav1.ConditionTrue && o.DeletionTimestamp == nil {
 			back = append(back, title(resource, o))
 		}
-	}, infras, ephemerals)
+	}, telling...)
 	if r.Force || len(back) == 0 {
 		return nil
 	}

@@ -12,15 +12,15 @@ import (
 type Workspace struct {
 	// Name of it.
 	Name string
-	// Deployments are its Infras and EphemeralInfras, and Flagged those of them that say
-	// that it is gone.
-	Deployments, Flagged int
+	// Telling are its Infras and EphemeralInfras, and those of its AtprotoRepos and
+	// collections that speak of the workspace. Flagged say that it is gone.
+	Telling, Flagged int
 	// Objects that it has, by resource.
 	Objects map[string]int
 }
 
 // Gone tells whether everything that could say so says that it is gone.
-func (w *Workspace) Gone() bool { return w.Deployments > 0 && w.Flagged == w.Deployments }
+func (w *Workspace) Gone() bool { return w.Telling > 0 && w.Flagged == w.Telling }
 
 // Workspaces are all that have objects, by name.
 func (s *Server) Workspaces(ctx context.Context) ([]Workspace, error) {
@@ -40,11 +40,12 @@ func (s *Server) Workspaces(ctx context.Context) ([]Workspace, error) {
 			by[name] = w
 		}
 		w.Objects[resource]++
-		if resource == infras || resource == ephemerals {
-			w.Deployments++
-			if bound(o) == metav1.ConditionFalse {
-				w.Flagged++
-			}
+		is := bound(o)
+		if resource == infras || resource == ephemerals || is != "" {
+			w.Telling++
+		}
+		if is == metav1.ConditionFalse {
+			w.Flagged++
 		}
 	}, Resources...)
 	out := make([]Workspace, 0, len(by))
