@@ -13,6 +13,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
 // faultRun is one fault at work.
@@ -24,10 +26,11 @@ type faultRun struct {
 	answers map[string]int // status by operation
 }
 
-// rv is the resourceVersion of the list as it is now in the cache.
+// rv is the resourceVersion of the list as it is now: a watch from there shows nothing of
+// what was done before.
 func (s *server) rv(t testing.TB) string {
 	t.Helper()
-	l, err := s.client.Infras().List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+	l, err := s.client.Infras().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,11 +120,15 @@ type shown struct{ description, cid string }
 // objects are the Infras of a consistent list.
 func (s *server) objects(t testing.TB) map[string]shown {
 	t.Helper()
-	out := map[string]shown{}
 	l, err := s.client.Infras().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return shownIn(l)
+}
+
+func shownIn(l *v1alpha1.InfraList) map[string]shown {
+	out := map[string]shown{}
 	for _, i := range l.Items {
 		o := shown{description: i.Spec.Description}
 		if i.Status.Record != nil {
@@ -161,7 +168,8 @@ func (e *env) agree(t testing.TB) error {
 	if a.status != http.StatusOK {
 		return fmt.Errorf("LIST: %d %s", a.status, a.body)
 	}
-	if objects, records := e.objects(t), e.account.records(t); !maps.Equal(objects, records) {
+	list := decode[v1alpha1.InfraList](t, a.body)
+	if objects, records := shownIn(&list), e.account.records(t); !maps.Equal(objects, records) {
 		return fmt.Errorf("objects %v, records %v", objects, records)
 	}
 	return nil
