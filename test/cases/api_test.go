@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 // Every verb that discovery names is served, and none that it doesn't
@@ -36,7 +38,7 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 		for _, verb := range []struct{ method, path, body, contentType string }{
-			{"GET", "", "", ""}, {"POST", "", "{}", ""}, {"DELETE", "?dryRun=All", "", ""}, {"GET", "?watch=1&timeoutSeconds=1", "", ""},
+			{"GET", "", "", ""}, {"POST", "", "{}", ""}, {"DELETE", "?dryRun=All", "", ""},
 			{"GET", "/x", "", ""}, {"PUT", "/x", "{}", ""}, {"PATCH", "/x", "{}", "application/merge-patch+json"}, {"DELETE", "/x", "", ""},
 			{"GET", "/x/status", "", ""}, {"PUT", "/x/status", "{}", ""}, {"PATCH", "/x/status", "{}", "application/merge-patch+json"},
 		} {
@@ -44,6 +46,7 @@ func TestDiscovery(t *testing.T) {
 				t.Errorf("%s %s%s: %d %s", verb.method, name, verb.path, a.code, a.body)
 			}
 		}
+		e.sender().Watch(t, testhttp.Request{Path: base + "/" + name + "?watch=1"})
 	}
 	if len(got) != 12 {
 		t.Errorf("%d resources: %v", len(got), got)
@@ -59,7 +62,7 @@ func TestDiscovery(t *testing.T) {
 func TestNoProtobuf(t *testing.T) {
 	e := start(t)
 	const protobuf = "application/vnd.kubernetes.protobuf"
-	for _, path := range []string{"/infras", "/infras?watch=1&timeoutSeconds=1"} {
+	for _, path := range []string{"/infras", "/infras?watch=1&timeoutSeconds=5"} {
 		if a := e.do(t, "GET", base+path, "", "Accept: "+protobuf); a.code != 406 {
 			t.Errorf("%s, protobuf alone: %d", path, a.code)
 		}

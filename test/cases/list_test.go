@@ -60,7 +60,7 @@ func TestListsAndPages(t *testing.T) {
 			t.Fatalf("%d of %d objects", len(list), n)
 		}
 		workqueue.ParallelizeUntil(t.Context(), 16, n, func(i int) {
-			from := "0" // the replica's cache; some straight from the repository
+			from := list[i].ResourceVersion // the replica's cache, once it has it; some straight from the repository
 			if i%20 == 0 {
 				from = ""
 			}

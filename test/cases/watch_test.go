@@ -1,6 +1,8 @@
 package cases
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/testhttp"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
@@ -33,34 +36,41 @@ func TestBookmarks(t *testing.T) {
 	if _, err := e.infras.List(t.Context(), moved); err != nil {
 		t.Fatal(err)
 	}
-	watched := map[bool]chan []testhttp.Event{true: make(chan []testhttp.Event, 1), false: make(chan []testhttp.Event, 1)}
-	for asked, got := range watched {
-		path := base + "/infras?watch=1&timeoutSeconds=6&resourceVersion=" + list.ResourceVersion + "&allowWatchBookmarks=" + strconv.FormatBool(asked)
-		go func() {
-			defer close(got)
-			got <- e.watchAll(t, path)
-		}()
+	for _, asked := range []bool{true, false} {
+		t.Run(fmt.Sprintf("asked for: %t", asked), func(t *testing.T) {
+			t.Parallel()
+			testwait.Until(t, "a bookmark", func() error { // the server may be too late for one watch
+				n := e.bookmarks(t, list.ResourceVersion, asked)
+				if !asked && n > 0 {
+					t.Errorf("%d bookmarks", n)
+				}
+				if asked && n == 0 {
+					return errors.New("none came")
+				}
+				return nil
+			})
+		})
 	}
-	for asked, got := range watched {
-		bookmarks := 0
-		for _, ev := range <-got {
-			if ev.Type != string(watch.Bookmark) {
-				t.Errorf("event %s on a quiet server: %s", ev.Type, ev.Object)
-				continue
-			}
-			bookmarks++
-			m := testhttp.Decode[metav1.PartialObjectMetadata](t, ev.Object)
-			if m.Kind != "Infra" || m.APIVersion != "socialweb.computer/v1alpha1" || number(t, m.ResourceVersion) <= number(t, list.ResourceVersion) {
-				t.Errorf("bookmark %s", ev.Object)
-			}
-			if _, ok := m.Annotations[metav1.InitialEventsAnnotationKey]; ok {
-				t.Errorf("an ordinary bookmark ends the initial events: %s", ev.Object)
-			}
+}
+
+// bookmarks checks those of a watch on a quiet server, and counts them.
+func (e *env) bookmarks(t *testing.T, rv string, asked bool) (n int) {
+	t.Helper()
+	for _, ev := range e.watchAll(t, base+"/infras?watch=1&timeoutSeconds=5&resourceVersion="+rv+"&allowWatchBookmarks="+strconv.FormatBool(asked)) {
+		if ev.Type != string(watch.Bookmark) {
+			t.Errorf("event %s on a quiet server: %s", ev.Type, ev.Object)
+			continue
 		}
-		if asked != (bookmarks > 0) {
-			t.Errorf("asked for: %t, %d bookmarks", asked, bookmarks)
+		n++
+		m := testhttp.Decode[metav1.PartialObjectMetadata](t, ev.Object)
+		if m.Kind != "Infra" || m.APIVersion != "socialweb.computer/v1alpha1" || number(t, m.ResourceVersion) <= number(t, rv) {
+			t.Errorf("bookmark %s", ev.Object)
+		}
+		if _, ok := m.Annotations[metav1.InitialEventsAnnotationKey]; ok {
+			t.Errorf("an ordinary bookmark ends the initial events: %s", ev.Object)
 		}
 	}
+	return n
 }
 
 // A watch that sends the state first ends it with the bookmark that says so.
@@ -68,16 +78,17 @@ func TestWatchList(t *testing.T) {
 	e := start(t)
 	e.create(t, "a")
 	e.create(t, "b")
-	path := base + "/infras?watch=1&timeoutSeconds=2&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+	w := e.sender().Watch(t, testhttp.Request{Path: base + "/infras?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"})
 	var kinds []string
-	for _, ev := range e.watchAll(t, path) {
+	w.Until(t, "the end of the state", func(ev testhttp.Event) bool {
 		m := testhttp.Decode[metav1.PartialObjectMetadata](t, ev.Object)
 		if m.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
 			kinds = append(kinds, "END")
-			break
+			return true
 		}
 		kinds = append(kinds, ev.Type+" "+m.Name)
-	}
+		return false
+	})
 	if len(kinds) != 3 || kinds[0] != "ADDED a" || kinds[1] != "ADDED b" || kinds[2] != "END" {
 		t.Errorf("events %v", kinds)
 	}
