@@ -14,7 +14,8 @@ var plane *harness.Plane
 func TestMain(m *testing.M) {
 	harness.Main(m, &plane, harness.Options{
 		NoControllerManager: true,
-		ReplicaFlags:        []string{"--shutdown-delay-duration=2s", "--shutdown-watch-termination-grace-period=2s"},
-		EndpointDelay:       500 * time.Millisecond,
+		// Long after EndpointDelay: on a busy machine that takes longer.
+		ReplicaFlags:  []string{"--shutdown-delay-duration=4s", "--shutdown-watch-termination-grace-period=2s"},
+		EndpointDelay: 500 * time.Millisecond,
 	})
 }
