@@ -62,7 +62,7 @@ func (r *race) patch(ctx context.Context, name string) (bool, error) {
 	}
 	token := r.token()
 	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"spec":{"description":%q}}`, obj.ResourceVersion, obj.Spec.Description+" "+token)
-	a := r.doCtx(ctx, r.t, request{method: http.MethodPatch, path: infras + "/" + name, kind: mergePatch, body: body})
+	a := r.doCtx(ctx, request{method: http.MethodPatch, path: infras + "/" + name, kind: mergePatch, body: body})
 	switch {
 	case a.err != nil:
 		return false, a.err
@@ -152,7 +152,7 @@ func (r *race) label(ctx context.Context, names []string, writer int) error {
 	for i := range labels {
 		for _, n := range names {
 			body := fmt.Sprintf(`{"metadata":{"labels":{"w%d-%d":"y"}}}`, writer, i)
-			a := r.doCtx(ctx, r.t, request{method: http.MethodPatch, path: infras + "/" + n, kind: mergePatch, body: body})
+			a := r.doCtx(ctx, request{method: http.MethodPatch, path: infras + "/" + n, kind: mergePatch, body: body})
 			if a.err != nil || a.status != http.StatusOK {
 				return fmt.Errorf("label patch: %d %s %w", a.status, a.body, a.err)
 			}

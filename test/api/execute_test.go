@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
 
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/apiserver"
 )
@@ -56,9 +56,8 @@ func newServerWithUsers(t *testing.T) *server {
 
 // caller sends requests as one user.
 type caller struct {
-	name   string
-	host   string
-	client *http.Client
+	testhttp.Client
+	name string
 }
 
 func (s *server) as(t *testing.T, name string) caller {
@@ -68,27 +67,19 @@ func (s *server) as(t *testing.T, name string) caller {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	return caller{name, s.config.Host, client}
+	return caller{testhttp.Client{HTTP: client, Server: s.config.Host}, name}
 }
 
 // send returns the answer's code and text.
 func (c caller) send(t *testing.T, method, path, kind, body string) (code int, text string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, c.host+path, strings.NewReader(body))
+	a, err := c.Do(t.Context(), testhttp.Request{
+		Method: method, Path: path, Accept: testhttp.JSON, Kind: kind, Body: body, Header: http.Header{userHeader: {c.name}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header = http.Header{userHeader: {c.name}, "Content-Type": {kind}, "Accept": {"application/json"}}
-	resp, err := c.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
+	return a.Status, string(a.Body)
 }
 
 // followed are the kinds that have spec.execution, each with the rest of a spec whose

@@ -45,7 +45,7 @@ func (f *faultRun) all(t *testing.T) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			a := f.doCtx(ctx, t, op.request)
+			a := f.doCtx(ctx, op.request)
 			if err := f.judge(op, a); err != nil {
 				t.Errorf("%s: %v", op.name, err)
 			}

@@ -1,15 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 const (
@@ -39,62 +37,29 @@ type answer struct {
 
 func (s *server) do(t testing.TB, r request) answer {
 	t.Helper()
-	return s.doCtx(t.Context(), t, r)
+	return s.doCtx(t.Context(), r)
 }
 
-func (s *server) doCtx(ctx context.Context, t testing.TB, r request) answer {
-	t.Helper()
-	resp, err := s.open(ctx, t, r)
-	if err != nil {
-		return answer{err: err}
-	}
-	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(resp.Body)
-	out := answer{status: resp.StatusCode, header: resp.Header, body: string(b), err: err}
-	if out.status >= 400 {
-		_ = json.Unmarshal(b, &out.failure) // a plain text has no reason
-	}
-	return out
+func (s *server) doCtx(ctx context.Context, r request) answer {
+	a, err := s.sender().Do(ctx, r.plain())
+	return answer{a.Status, a.Header, string(a.Body), a.Fault, err}
 }
 
 // open returns the response with its body unread.
-func (s *server) open(ctx context.Context, t testing.TB, r request) (*http.Response, error) {
-	t.Helper()
-	var body io.Reader = http.NoBody
-	switch b := r.body.(type) {
-	case nil:
-	case string:
-		body = strings.NewReader(b)
-	default:
-		j, err := json.Marshal(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body = bytes.NewReader(j)
-	}
-	method := r.method
-	if method == "" {
-		method = http.MethodGet
-	}
-	req, err := http.NewRequestWithContext(ctx, method, s.config.Host+r.path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	accept, kind := r.accept, r.kind
+func (s *server) open(ctx context.Context, r request) (*http.Response, error) {
+	return s.sender().Open(ctx, r.plain())
+}
+
+func (s *server) sender() testhttp.Client {
+	return testhttp.Client{HTTP: s.http, Server: s.config.Host}
+}
+
+func (r request) plain() testhttp.Request {
+	accept := r.accept
 	if accept == "" {
-		accept = "application/json"
+		accept = testhttp.JSON
 	}
-	if kind == "" {
-		kind = "application/json"
-	}
-	for k, v := range r.header {
-		req.Header[k] = v
-	}
-	req.Header.Set("Accept", accept)
-	if r.body != nil {
-		req.Header.Set("Content-Type", kind)
-	}
-	return s.http.Do(req)
+	return testhttp.Request{Method: r.method, Path: r.path, Accept: accept, Kind: r.kind, Body: r.body, Header: r.header}
 }
 
 const (
@@ -112,22 +77,14 @@ func (s *server) must(t testing.TB, r request) answer {
 	return a
 }
 
-// decode reads a JSON body.
+// decode reads a JSON body that is no refusal.
 func decode[T any](t testing.TB, body string) T {
 	t.Helper()
-	var out T
-	if err := json.Unmarshal([]byte(body), &out); err != nil {
-		t.Fatalf("%v in %s", err, body)
-	}
-	return out
+	return testhttp.Decode[T](t, body)
 }
 
 // encode writes a JSON body.
 func encode(t testing.TB, v any) string {
 	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return testhttp.Encode(t, v)
 }

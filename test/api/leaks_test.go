@@ -66,7 +66,7 @@ func TestWatchesLeaveNothing(t *testing.T) {
 		for i := range n {
 			ctx, cancel := context.WithCancel(t.Context())
 			query := []string{"?watch=1&resourceVersion=" + rv, "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"}[i%2]
-			resp, err := e.open(ctx, t, request{path: infras + query})
+			resp, err := e.open(ctx, request{path: infras + query})
 			if err != nil || resp.StatusCode != http.StatusOK {
 				t.Fatalf("watch %d: %v %v", i, resp, err)
 			}

@@ -131,10 +131,7 @@ func (e *env) walk(t *testing.T, query string) {
 			t.Errorf("%s: %d remaining, continue %q", query, *p.Metadata.RemainingItemCount, p.Metadata.Continue)
 		}
 		for _, raw := range p.Items {
-			var m struct{ Metadata metav1.ObjectMeta }
-			if err := json.Unmarshal(raw, &m); err != nil {
-				t.Fatal(err)
-			}
+			m := decode[struct{ Metadata metav1.ObjectMeta }](t, string(raw))
 			seen[m.Metadata.Name]++
 		}
 		token = p.Metadata.Continue

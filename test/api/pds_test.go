@@ -1,17 +1,16 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"sync"
 	"testing"
 	"time"
 
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 	"socialweb.computer/infra-apiserver/internal/testpds"
 )
 
@@ -43,36 +42,20 @@ func (a xrpcAnswer) text(key string) string { s, _ := a.body[key].(string); retu
 
 // call is one XRPC call; a nil body is a query.
 func (a *account) call(ctx context.Context, method string, query url.Values, body any) (xrpcAnswer, error) {
-	verb, in := http.MethodGet, io.Reader(http.NoBody)
+	r := testhttp.Request{Path: "/xrpc/" + method + "?" + query.Encode(), Body: body}
 	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return xrpcAnswer{}, err
+		r.Method = http.MethodPost
+		a.mu.Lock()
+		if a.token != "" {
+			r.Header = testhttp.Headers("Authorization: Bearer " + a.token)
 		}
-		verb, in = http.MethodPost, bytes.NewReader(b)
+		a.mu.Unlock()
 	}
-	req, err := http.NewRequestWithContext(ctx, verb, a.pds.URL+"/xrpc/"+method+"?"+query.Encode(), in)
+	got, err := testhttp.Client{HTTP: pdsClient, Server: a.pds.URL}.Do(ctx, r)
 	if err != nil {
 		return xrpcAnswer{}, err
 	}
-	a.mu.Lock()
-	token := a.token
-	a.mu.Unlock()
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
-		}
-	}
-	resp, err := pdsClient.Do(req)
-	if err != nil {
-		return xrpcAnswer{}, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	out := xrpcAnswer{status: resp.StatusCode}
-	if out.raw, err = io.ReadAll(resp.Body); err != nil {
-		return xrpcAnswer{}, err
-	}
+	out := xrpcAnswer{status: got.Status, raw: got.Body}
 	_ = json.Unmarshal(out.raw, &out.body) // a CAR, or nothing
 	return out, nil
 }

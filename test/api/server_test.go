@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"socialweb.computer/infra-apiserver/internal/dev"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apiserver"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 	v1alpha1client "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
@@ -183,20 +184,13 @@ func etcd(t *testing.T) *clientv3.Client {
 	return c
 }
 
-// patience is how long a test waits for what must come at some time: long, for
-// it is waited for only where something is wrong.
-const patience = 2 * time.Minute
+// patience is how long a test waits for what must come at some time.
+const patience = testwait.Patience
 
 // waitFor waits until ok returns nil.
 func waitFor(t testing.TB, what string, ok func() error) {
 	t.Helper()
-	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if err = ok(); err == nil {
-			return
-		}
-	}
-	t.Fatalf("%s: %v", what, err)
+	testwait.Until(t, what, ok)
 }
 
 // contains tells whether text holds each of words.
