@@ -62,7 +62,7 @@ func TestIdentityAtTheOwnPort(t *testing.T) {
 				}
 				for _, path := range []string{base + "/infras?limit=1", base + "/atprotorepos?limit=1"} {
 					got := caller.ask(t, http.MethodGet, path, "", headers...)
-					if got.code != c.code || c.user != "" && !strings.Contains(got.status().Message, fmt.Sprintf("User %q cannot list resource", c.user)) {
+					if got.code != c.code || c.user != "" && !strings.Contains(got.fault.Message, fmt.Sprintf("User %q cannot list resource", c.user)) {
 						t.Errorf("%s GET %s: %d %s, want %d", replica.Name, path, got.code, got.body, c.code)
 					}
 				}

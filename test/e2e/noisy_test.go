@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
 )
 
@@ -139,16 +139,7 @@ func asker(t *testing.T, c *rest.Config) func(ctx context.Context, path string) 
 		t.Fatal(err)
 	}
 	return func(ctx context.Context, path string) (int, http.Header, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Host+path, http.NoBody)
-		if err != nil {
-			return 0, nil, err
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return 0, nil, err
-		}
-		defer resp.Body.Close() //nolint:errcheck // it was read
-		_, err = io.Copy(io.Discard, resp.Body)
-		return resp.StatusCode, resp.Header, err
+		a, err := testhttp.Get(ctx, client, c.Host+path)
+		return a.Status, a.Header, err
 	}
 }

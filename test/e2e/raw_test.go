@@ -3,15 +3,15 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 const (
@@ -21,10 +21,7 @@ const (
 )
 
 // caller sends plain requests as one user.
-type caller struct {
-	config *rest.Config
-	client *http.Client
-}
+type caller struct{ testhttp.Client }
 
 func newCaller(t *testing.T, c *rest.Config) caller {
 	t.Helper()
@@ -32,7 +29,7 @@ func newCaller(t *testing.T, c *rest.Config) caller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return caller{c, client}
+	return caller{testhttp.Client{HTTP: client, Server: c.Host}}
 }
 
 // reply to a plain request.
@@ -40,13 +37,7 @@ type reply struct {
 	code   int
 	header http.Header
 	body   string
-}
-
-// status of the reply; its zero value where it is none.
-func (r reply) status() metav1.Status {
-	var s metav1.Status
-	_ = json.Unmarshal([]byte(r.body), &s) // a text, or another object
-	return s
+	fault  metav1.Status // where it is one
 }
 
 // ask sends a request; headers are "Name: value".
@@ -62,25 +53,8 @@ func (c caller) ask(t *testing.T, method, path, body string, headers ...string) 
 // try is ask where no answer may come.
 func (c caller) try(t *testing.T, method, path, body string, headers ...string) (reply, error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, c.config.Host+path, strings.NewReader(body))
-	if err != nil {
-		return reply{}, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		req.Header.Add(name, value)
-		if name == "Content-Type" {
-			req.Header.Set(name, value)
-		}
-	}
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return reply{}, err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header, string(text)}, err
+	a, err := c.Do(t.Context(), testhttp.Request{Method: method, Path: path, Body: body, Header: testhttp.Headers(headers...)})
+	return reply{a.Status, a.Header, string(a.Body), a.Fault}, err
 }
 
 // kind is one of ours, for cases that each of them has to pass.

@@ -93,7 +93,7 @@ func checkRights(t *testing.T, c caller, user, resource, may string) {
 			continue
 		}
 		want := fmt.Sprintf("User %q cannot %s resource %q in API group \"socialweb.computer\"", user, r.verb, full)
-		if s := got.status(); got.code != http.StatusForbidden || s.Reason != metav1.StatusReasonForbidden || !strings.Contains(s.Message, want) {
+		if s := got.fault; got.code != http.StatusForbidden || s.Reason != metav1.StatusReasonForbidden || !strings.Contains(s.Message, want) {
 			t.Errorf("%s %s: %d %s, want 403 with %q", r.verb, full, got.code, got.body, want)
 		}
 	}

@@ -3,11 +3,12 @@ package harness
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
 	"k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 // controllers are those that meet our kinds, and those that RBAC and admission need.
@@ -99,18 +100,6 @@ func (p *Plane) expand(flags []string) []string {
 
 // getOK is a GET that must be answered with 200.
 func getOK(ctx context.Context, client *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(resp.Body) // for a person
-		return fmt.Errorf("%s: %s %s", url, resp.Status, body)
-	}
-	return nil
+	_, err := testhttp.GetOK(ctx, client, url)
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 // guestHost is where the addresses of guests begin.
@@ -162,17 +163,8 @@ func (p *Plane) accountKubeconfig(t testing.TB, o GuestOptions) string {
 // Get asks a path of the guest without saying who asks. An error means that nobody
 // answered.
 func (g *Guest) Get(ctx context.Context, path string) (status int, body string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+g.Addr+path, http.NoBody)
-	if err != nil {
-		return 0, "", err
-	}
-	resp, err := g.probe.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	b, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(b), err
+	a, err := testhttp.Get(ctx, g.probe, "https://"+g.Addr+path)
+	return a.Status, string(a.Body), err
 }
 
 // Ready returns nil when the guest says that it is, and else what it says.

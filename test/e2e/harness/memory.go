@@ -74,10 +74,10 @@ func (p *Plane) Memory(t testing.TB) (m PlaneMemory) {
 // memory of one server, and its metrics then.
 func (p *Plane) memory(t testing.TB, c *rest.Config, process *Process) (m Memory, text string) {
 	t.Helper()
-	if _, err := p.get(t.Context(), c, "/debug/pprof/heap?gc=1"); err != nil {
+	if _, err := get(t.Context(), c, "/debug/pprof/heap?gc=1"); err != nil {
 		t.Fatal(err)
 	}
-	text, err := p.get(t.Context(), c, "/metrics")
+	text, err := get(t.Context(), c, "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,44 +3,45 @@ package harness
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 // Metrics is what a replica's /metrics says, in Prometheus' text format.
 func (p *Plane) Metrics(ctx context.Context, r *Replica) (string, error) {
-	text, err := p.get(ctx, r.Direct(p.Config()), "/metrics")
+	text, err := get(ctx, r.Direct(p.Config()), "/metrics")
 	if err != nil {
 		err = fmt.Errorf("%s: %w", r.Name, err)
 	}
 	return text, err
 }
 
-// get reads a path of a server.
-func (p *Plane) get(ctx context.Context, c *rest.Config, path string) (string, error) {
+// get reads a path of a server. What is there must be answered with 200.
+func get(ctx context.Context, c *rest.Config, path string) (string, error) {
+	a, err := Get(ctx, c, path)
+	if err == nil {
+		err = a.Want(http.StatusOK)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return string(a.Body), err
+}
+
+// Get asks a server for a path, as whoever c is and on a connection of its own. An error
+// means that nobody answered.
+func Get(ctx context.Context, c *rest.Config, path string) (testhttp.Answer, error) {
 	client, err := rest.HTTPClientFor(c)
 	if err != nil {
-		return "", err
+		return testhttp.Answer{}, err
 	}
 	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Host+path, http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	b, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s %s", path, resp.Status, b)
-	}
-	return string(b), err
+	return testhttp.Get(ctx, client, c.Host+path)
 }
 
 // Metric is the sum of a metric's samples whose labels include all of those given, as

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 const path = "/apis/socialweb.computer/v1alpha1/infras"
@@ -22,8 +23,7 @@ const path = "/apis/socialweb.computer/v1alpha1/infras"
 // load is what clients do, through the aggregator. Its requests are not retried: one
 // that fails is counted.
 type load struct {
-	client *http.Client
-	host   string
+	client testhttp.Client
 	names  []string
 
 	mu       sync.Mutex // guards what follows
@@ -43,7 +43,7 @@ func newLoad(t *testing.T, objects int) *load {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &load{client: client, host: c.Host, expired: map[string]int{}, seen: map[int]map[string]bool{}}
+	l := &load{client: testhttp.Client{HTTP: client, Server: c.Host}, expired: map[string]int{}, seen: map[int]map[string]bool{}}
 	for range objects {
 		l.names = append(l.names, plane.Infra(t))
 	}
@@ -95,30 +95,20 @@ func (l *load) run(ctx context.Context, rate, watches int) {
 
 func (l *load) do(ctx context.Context, method, path, body string) {
 	begin := time.Now()
-	// A request that has begun is not cut off by the end of the load.
-	req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), method, l.host+path, strings.NewReader(body))
-	if err != nil {
-		l.fail(ctx, err.Error())
-		return
-	}
+	r := testhttp.Request{Method: method, Path: path}
 	if body != "" {
-		req.Header.Set("Content-Type", "application/merge-patch+json")
+		r.Kind, r.Body = "application/merge-patch+json", body
 	}
-	resp, err := l.client.Do(req)
-	if err != nil {
-		l.fail(ctx, err.Error())
-		return
-	}
-	b, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close()
-	if resp.StatusCode >= http.StatusInternalServerError && strings.Contains(string(b), "PDS unavailable") {
+	// A request that has begun is not cut off by the end of the load.
+	a, err := l.client.Do(context.WithoutCancel(ctx), r)
+	if a.Status >= http.StatusInternalServerError && strings.Contains(string(a.Body), "PDS unavailable") {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.pds++
 		return
 	}
-	if err != nil || resp.StatusCode != http.StatusOK || !json.Valid(b) {
-		l.fail(ctx, fmt.Sprintf("%s %s: %d %v %.300s", method, path, resp.StatusCode, err, b))
+	if err != nil || a.Status != http.StatusOK || !json.Valid(a.Body) {
+		l.fail(ctx, fmt.Sprintf("%s: %d %v %.300s", r, a.Status, err, a.Body))
 		return
 	}
 	l.mu.Lock()

@@ -5,7 +5,6 @@ package observability
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,22 +21,8 @@ import (
 
 // get asks a replica, as whoever c is.
 func get(ctx context.Context, c *rest.Config, path string) (status int, body string, err error) {
-	client, err := rest.HTTPClientFor(c)
-	if err != nil {
-		return 0, "", err
-	}
-	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Host+path, http.NoBody)
-	if err != nil {
-		return 0, "", err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(b), err
+	a, err := harness.Get(ctx, c, path)
+	return a.Status, string(a.Body), err
 }
 
 // TestPrometheusReadsMetrics: the RBAC beside the ServiceMonitor lets Prometheus'

@@ -4,7 +4,6 @@ package outage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 	"socialweb.computer/infra-apiserver/internal/testproxy"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
@@ -105,10 +105,11 @@ func refusals(t *testing.T, f *harness.Family) {
 	object := func(name string) string {
 		return `{"apiVersion":"socialweb.computer/v1alpha1","kind":"Infra","metadata":{"name":"` + name + `"},"spec":{"description":"x"}}`
 	}
-	client, err := rest.HTTPClientFor(plane.Config())
+	sender, err := rest.HTTPClientFor(plane.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
+	client := testhttp.Client{HTTP: sender, Server: plane.URL()}
 	for _, r := range []struct{ method, path, contentType, body string }{
 		{"GET", "/" + f.Name, "", ""},
 		{"GET", "/" + f.Name + "-none", "", ""},
@@ -118,24 +119,16 @@ func refusals(t *testing.T, f *harness.Family) {
 		{"PATCH", "/" + f.Name + "?fieldManager=e2e&force=true", "application/apply-patch+yaml", object(f.Name)},
 		{"DELETE", "/" + f.Name, "", ""},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), r.method, plane.URL()+infras+r.path, strings.NewReader(r.body))
+		a, err := client.Do(t.Context(), testhttp.Request{Method: r.method, Path: infras + r.path, Kind: r.contentType, Body: r.body})
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("Content-Type", r.contentType)
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var status metav1.Status
-		err = json.NewDecoder(resp.Body).Decode(&status)
-		_ = resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusServiceUnavailable || status.Code != http.StatusServiceUnavailable {
-			t.Errorf("%s %s: %s %+v %v, want 503", r.method, r.path, resp.Status, status, err)
+		if a.Status != http.StatusServiceUnavailable || a.Fault.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s %s: %d %s, want 503", r.method, r.path, a.Status, a.Body)
 			continue
 		}
-		if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || after < 1 || !strings.Contains(status.Message, "PDS unavailable") {
-			t.Errorf("%s %s doesn't say why, or when to come again: Retry-After %q, %s", r.method, r.path, resp.Header.Get("Retry-After"), status.Message)
+		if after, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil || after < 1 || !strings.Contains(a.Fault.Message, "PDS unavailable") {
+			t.Errorf("%s %s doesn't say why, or when to come again: Retry-After %q, %s", r.method, r.path, a.Header.Get("Retry-After"), a.Fault.Message)
 		}
 	}
 }
