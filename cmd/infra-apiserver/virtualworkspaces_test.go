@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,7 +15,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,6 +29,9 @@ import (
 
 	"socialweb.computer/infra-apiserver/internal/certpair"
 	"socialweb.computer/infra-apiserver/internal/dev"
+	"socialweb.computer/infra-apiserver/internal/testbinary"
+	"socialweb.computer/infra-apiserver/internal/testhttp"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 )
 
 // kcpStand is what a kcp has of the API that a server asks its host cluster for: reviews
@@ -158,24 +159,6 @@ func ownAddress(ctx context.Context, t *testing.T) *net.TCPAddr {
 	return l.Addr().(*net.TCPAddr)
 }
 
-// output of a process, which is read while it is written.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // TestVirtualWorkspace: the program serves as kcp's operator starts it, before a kcp
 // that has little of what a cluster has; its shards are let in, and nobody is a master.
 func TestVirtualWorkspace(t *testing.T) {
@@ -201,7 +184,7 @@ func TestVirtualWorkspace(t *testing.T) {
 		// spec.extraArgs
 		"--etcd-servers="+etcd.Endpoint(), "--kcp-shard-client-ca-file="+in("client-ca.crt"), "--kcp-shard-allowed-names=shard-*", "--shutdown-delay-duration=0")
 	cmd.Args[0] = "/" + virtualWorkspaces
-	var out output
+	var out testbinary.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -212,7 +195,7 @@ func TestVirtualWorkspace(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 		if t.Failed() {
-			t.Log(out.String())
+			t.Log(string(out.Bytes()))
 		}
 	}()
 	url := "https://" + address.String()
@@ -238,46 +221,32 @@ func TestVirtualWorkspace(t *testing.T) {
 	anybody := p.client("")
 	defer anybody.CloseIdleConnections()
 	eventually(ctx, t, anybody, http.MethodGet, url+"/readyz", "", http.StatusOK)
-	if n := strings.Count(out.String(), "Ignored flags"); n != 1 || !strings.Contains(out.String(), "cache-kubeconfig") {
+	if n := strings.Count(string(out.Bytes()), "Ignored flags"); n != 1 || !strings.Contains(string(out.Bytes()), "cache-kubeconfig") {
 		t.Errorf("%d lines about ignored flags", n)
 	}
 }
 
 // eventually asks until the answer has this code.
-func eventually(ctx context.Context, t *testing.T, c *http.Client, method, url, body string, want int) string {
+func eventually(ctx context.Context, t *testing.T, c *http.Client, method, url, body string, want int) (text string) {
 	t.Helper()
-	for tick := time.NewTicker(50 * time.Millisecond); ; {
-		code, text := ask(ctx, t, c, method, url, body)
-		if code == want {
-			tick.Stop()
-			return text
+	testwait.Until(t, method+" "+url, func() error {
+		var code int
+		if code, text = ask(ctx, t, c, method, url, body); code != want {
+			return fmt.Errorf("%d %s", code, text)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s %s: %d %s", method, url, code, text)
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
+	return text
 }
 
 // ask returns the answer; code 0: there was none.
 func ask(ctx context.Context, t *testing.T, c *http.Client, method, url, body string) (code int, text string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := c.Do(r)
+	a, err := testhttp.Client{HTTP: c, Server: url}.Do(ctx, testhttp.Request{Method: method, Body: body})
 	if err != nil {
 		return 0, err.Error()
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return resp.StatusCode, string(b)
+	return a.Status, string(a.Body)
 }
 
 // By its other name the program has flags that it hides, and by its own it hasn't.

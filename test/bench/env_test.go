@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 	"socialweb.computer/infra-apiserver/internal/testpds"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
@@ -141,40 +141,32 @@ func (e *env) stop() {
 
 // xrpc calls the PDS as any client would.
 func (e *env) xrpc(ctx context.Context, method, path string, body, out any) error {
-	var r io.Reader
-	if body != nil {
-		data, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		r = bytes.NewReader(data)
+	r := testhttp.Request{Method: method, Path: "/xrpc/" + path, Body: body}
+	if body != nil && e.token != "" {
+		r.Header = testhttp.Headers("Authorization: Bearer " + e.token)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, e.pds.URL+"/xrpc/"+path, r)
+	a, err := testhttp.Client{HTTP: e.http, Server: e.pds.URL}.Do(ctx, r)
+	if err == nil {
+		err = a.Want(http.StatusOK)
+	}
 	if err != nil {
-		return err
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-		if e.token != "" {
-			req.Header.Set("Authorization", "Bearer "+e.token)
-		}
-	}
-	resp, err := e.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end below
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %s", path, resp.Status, data)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if out == nil {
 		return nil
 	}
-	return json.Unmarshal(data, out)
+	return json.Unmarshal(a.Body, out)
+}
+
+// export downloads an account's repository, as anybody could.
+func (e *env) export(ctx context.Context, did string) error {
+	resp, err := testhttp.Client{HTTP: e.http, Server: e.pds.URL}.Open(ctx, testhttp.Request{Path: "/xrpc/com.atproto.sync.getRepo?did=" + did})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
 }
 
 func (e *env) login(b *testing.B) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -37,7 +36,7 @@ func (e *env) benchStart(b *testing.B) {
 	var ours, theirs, rebuilt times
 	for range 3 {
 		begin := time.Now()
-		if err := e.export(b.Context()); err != nil {
+		if err := e.export(b.Context(), e.did()); err != nil {
 			b.Fatal(err)
 		}
 		theirs = append(theirs, time.Since(begin))
@@ -78,20 +77,6 @@ func (e *env) compared(b *testing.B) time.Duration {
 		b.Fatalf("the server tells of no comparison: %q, %v", line, err)
 	}
 	return d
-}
-
-func (e *env) export(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.pds.URL+"/xrpc/com.atproto.sync.getRepo?did="+e.did(), http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := e.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err
 }
 
 func (e *env) benchList(b *testing.B) {

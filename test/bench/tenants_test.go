@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -330,18 +329,6 @@ func (t *tenants) jsonSize(b *testing.B, i int) int {
 func (t *tenants) exports(b *testing.B) time.Duration {
 	b.Helper()
 	begin := time.Now()
-	t.each(b, 0, len(t.tokens), func(ctx context.Context, i int) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.pds.URL+"/xrpc/com.atproto.sync.getRepo?did="+t.account(i).DID, http.NoBody)
-		if err != nil {
-			return err
-		}
-		resp, err := t.http.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close() //nolint:errcheck // read to its end
-		_, err = io.Copy(io.Discard, resp.Body)
-		return err
-	})
+	t.each(b, 0, len(t.tokens), func(ctx context.Context, i int) error { return t.export(ctx, t.account(i).DID) })
 	return time.Since(begin)
 }

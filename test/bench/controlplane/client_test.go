@@ -3,7 +3,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 // side is one of the two APIs, with a connection of its own.
@@ -41,23 +42,15 @@ func newClient(b *testing.B, config *rest.Config) *http.Client {
 
 // do answers with the body of a 200.
 func (s *side) do(ctx context.Context, method, path string, patch []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, s.host+path, bytes.NewReader(patch))
+	r := testhttp.Request{Method: method, Path: path, Kind: "application/merge-patch+json", Body: patch}
+	a, err := testhttp.Client{HTTP: s.client, Server: s.host}.Do(ctx, r)
+	if err == nil {
+		err = a.Want(http.StatusOK)
+	}
 	if err != nil {
-		return nil, err
+		err = fmt.Errorf("%s: %w", r, err)
 	}
-	if patch != nil {
-		req.Header.Set("Content-Type", "application/merge-patch+json")
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, body)
-	}
-	return body, err
+	return a.Body, err
 }
 
 func (s *side) get(ctx context.Context, name, query string) error {
@@ -88,11 +81,7 @@ func (s *side) now(b *testing.B) string {
 
 // watch opens a watch from a resourceVersion on. The stream ends with ctx.
 func (s *side) watch(ctx context.Context, client *http.Client, rv string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.host+s.path+"?watch=true&timeoutSeconds=3600&resourceVersion="+rv, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := client.Do(req)
+	resp, err := testhttp.Client{HTTP: client, Server: s.host}.Open(ctx, testhttp.Request{Path: s.path + "?watch=true&timeoutSeconds=3600&resourceVersion=" + rv})
 	if err != nil {
 		return nil, err
 	}

@@ -3,17 +3,16 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
 )
 
@@ -37,37 +36,21 @@ func newPDS(b *testing.B) *pds {
 
 // call of a query, or with a body of a procedure.
 func (p *pds) call(ctx context.Context, method string, in map[string]any, out any) error {
-	verb, body := http.MethodGet, io.Reader(http.NoBody)
+	r := testhttp.Request{Path: "/xrpc/" + method}
 	if in != nil {
-		data, err := json.Marshal(in)
-		if err != nil {
-			return err
-		}
-		verb, body = http.MethodPost, bytes.NewReader(data)
-	}
-	req, err := http.NewRequestWithContext(ctx, verb, plane.Proxy.URL()+"/xrpc/"+method, body)
-	if err != nil {
-		return err
-	}
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
+		r.Method, r.Body = http.MethodPost, in
 	}
 	if p.token != "" {
-		req.Header.Set("Authorization", "Bearer "+p.token)
+		r.Header = testhttp.Headers("Authorization: Bearer " + p.token)
 	}
-	resp, err := p.client.Do(req)
+	a, err := testhttp.Client{HTTP: p.client, Server: plane.Proxy.URL()}.Do(ctx, r)
+	if err == nil {
+		err = a.Want(http.StatusOK)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", method, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %s", method, resp.Status, data)
-	}
-	return json.Unmarshal(data, out)
+	return json.Unmarshal(a.Body, out)
 }
 
 // get is a raw getRecord.
