@@ -116,11 +116,8 @@ func TestHTTP2(t *testing.T) {
 		defer resp.Body.Close() //nolint:errcheck,gocritic // all of them are open until the end
 	}
 	for i := range 20 {
-		resp, err := s.open(ctx, request{path: prefix + fmt.Sprintf("/clusters/http2-%d", i) + infras})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a := read(t, resp); a.status != http.StatusOK || len(decode[v1alpha1.InfraList](t, a.body).Items) != 0 {
+		a := s.doCtx(ctx, t, request{path: prefix + fmt.Sprintf("/clusters/http2-%d", i) + infras})
+		if a.status != http.StatusOK || len(decode[v1alpha1.InfraList](t, a.body).Items) != 0 {
 			t.Errorf("list beside watches: %d %s", a.status, a.body)
 		}
 	}

@@ -103,26 +103,21 @@ func (r request) plain() testhttp.Request {
 // do sends a request whose path is a whole one.
 func (s *shard) do(t testing.TB, r request) answer {
 	t.Helper()
-	resp, err := s.open(t.Context(), r)
+	return s.doCtx(t.Context(), t, r)
+}
+
+func (s *shard) doCtx(ctx context.Context, t testing.TB, r request) answer {
+	t.Helper()
+	a, err := s.sender().Do(ctx, r.plain())
 	if err != nil {
 		t.Fatalf("%s %s: %v", r.method, r.path, err)
 	}
-	return read(t, resp)
+	return answer{a.Status, a.Header, a.Proto, string(a.Body), a.Fault}
 }
 
 // open returns the answer with its body unread.
 func (s *shard) open(ctx context.Context, r request) (*http.Response, error) {
 	return s.sender().Open(ctx, r.plain())
-}
-
-// read reads an answer to its end.
-func read(t testing.TB, resp *http.Response) answer {
-	t.Helper()
-	a, err := testhttp.Read(resp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{a.Status, a.Header, a.Proto, string(a.Body), a.Fault}
 }
 
 // or is the first of the two that isn't empty.
