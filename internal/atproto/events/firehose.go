@@ -38,7 +38,8 @@ type Firehose struct {
 	// cursor is the sequence number of the last message that was processed; 0:
 	// none. A message that is not after it has been seen.
 	cursor int64
-	// revs holds the last rev of each subscribed repository since its last Gap.
+	// revs holds the last rev of each subscribed repository since its last Gap; until
+	// the next message also of those whose subscription has ended.
 	revs map[string]string
 	// progress is closed and replaced when a message was processed.
 	progress chan struct{}

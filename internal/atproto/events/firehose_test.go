@@ -236,3 +236,28 @@ func TestNewFirehoseRefusesABadURL(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestFirehoseForgets: of repositories that nobody subscribes to any more nothing is kept,
+// though nothing happens in them.
+func TestFirehoseForgets(t *testing.T) {
+	t.Parallel()
+	f, err := NewFirehose(FirehoseOptions{Stream: Stream{URL: "https://pds.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel := f.Subscribe("did:plc:gone", func(Event) {})
+	f.Subscribe(testDID, func(Event) {})
+	sync := func(seq int64, did string) {
+		f.process(t.Context(), &message{seq: seq, sync: &comatproto.SyncSubscribeRepos_Sync{Did: did, Rev: "1"}})
+	}
+	sync(1, "did:plc:gone")
+	sync(2, testDID)
+	if len(f.revs) != 2 {
+		t.Fatalf("revs of those that are subscribed to: %v", f.revs)
+	}
+	cancel()
+	sync(3, testDID)
+	if len(f.revs) != 1 || f.revs[testDID] != "1" {
+		t.Errorf("after the end of one subscription: %v", f.revs)
+	}
+}

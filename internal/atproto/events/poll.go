@@ -1,13 +1,13 @@
 package events
 
 import (
+	"container/heap"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
@@ -28,21 +28,32 @@ type PollOptions struct {
 
 // Poll is the Source that asks for the latest commit of each repository, where
 // no stream can be had. A rev that moved is a Gap: nothing says what changed.
+//
+// It looks at several repositories at once. One that takes long to answer, as an
+// account whose PDS accepts requests and hangs, delays its own next look alone.
 type Poll struct {
 	o   PollOptions
 	hub *hub
 
-	// state of each repository that is polled; Run's alone.
-	state map[string]*polled
+	// What follows is Run's alone; so is each account that isn't being looked at.
+	accounts  map[string]*polled
+	queue     pollQueue
+	held      []*polled // due, and wait until another slow one was looked at
+	looking   int       // how many are being looked at
+	slow      int       // of these, how many took long before
+	in        [pollStates]int
+	connected bool
+	ended     chan *polled // looks that are over
 }
 
-// polled is what was last seen of a repository.
-type polled struct {
-	rev      string
-	inactive bool
-	due      time.Time
-	failed   bool
-}
+const (
+	// lookers is how many repositories are looked at at once at most. Those that took
+	// long when they were looked at last get no more of them than slowLookers: the
+	// others are for those that answer.
+	lookers, slowLookers = 16, 12
+	// lookPatience is how long a look takes at a repository that isn't slow.
+	lookPatience = time.Second
+)
 
 var _ Source = (*Poll)(nil)
 
@@ -57,7 +68,7 @@ func NewPoll(o PollOptions) (*Poll, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Poll{o: o, hub: newHub(), state: map[string]*polled{}}, nil
+	return &Poll{o: o, hub: newHub(), accounts: map[string]*polled{}, ended: make(chan *polled, lookers)}, nil
 }
 
 // Subscribe implements Source.
@@ -69,90 +80,132 @@ func (p *Poll) Connected() bool { return p.hub.isConnected() }
 
 // Run implements Source. It returns nil when ctx ended.
 func (p *Poll) Run(ctx context.Context) error {
+	p.follow()
 	for ctx.Err() == nil {
-		next := p.round(ctx)
-		t := p.o.Clock.NewTimer(next)
+		t := p.o.Clock.NewTimer(p.begin(ctx))
 		select {
+		case a := <-p.ended:
+			p.end(a)
 		case <-t.C():
 		case <-p.hub.changed:
+			p.follow()
 		case <-ctx.Done():
 		}
 		t.Stop()
+	}
+	for ; p.looking > 0; p.looking-- {
+		<-p.ended
 	}
 	p.hub.setConnected(false)
 	return nil
 }
 
-// round looks at the repositories that are due, and says when the next one is.
-func (p *Poll) round(ctx context.Context) time.Duration {
-	dids := p.hub.dids()
-	p.forget(dids)
-	next := p.o.Interval
-	for _, did := range dids {
-		s := p.of(did)
-		now := p.o.Clock.Now()
-		if !now.Before(s.due) {
-			s.due = now.Add(p.look(ctx, did, s))
+// follow takes up the repositories that somebody has subscribed to since, and drops
+// those that nobody subscribes to any more.
+func (p *Poll) follow() {
+	subscribed := map[string]bool{}
+	for _, did := range p.hub.dids() {
+		subscribed[did] = true
+		if p.accounts[did] == nil {
+			a := &polled{did: did, due: p.o.Clock.Now()}
+			p.accounts[did] = a
+			p.in[a.state]++
+			heap.Push(&p.queue, a)
 		}
-		next = min(next, s.due.Sub(now))
 	}
-	ok := len(dids) == 0
-	for _, did := range dids {
-		ok = ok || !p.of(did).failed
+	for did, a := range p.accounts {
+		if !subscribed[did] {
+			p.in[a.state]--
+			a.dropped = true // it may be looked at just now
+			delete(p.accounts, did)
+		}
 	}
-	p.hub.setConnected(ok && ctx.Err() == nil)
-	return max(next, time.Millisecond)
+	p.queue.drop()
+	p.held = slices.DeleteFunc(p.held, func(a *polled) bool { return a.dropped })
+	p.tellConnected()
 }
 
-// look asks for did's latest commit and says when to look again.
-func (p *Poll) look(ctx context.Context, did string, s *polled) time.Duration {
-	again := p.o.Interval - p.o.Interval/10 + rand.N(p.o.Interval/5+1)
-	if p.o.Leading != nil && !p.o.Leading() {
-		s.failed = false
-		return again
+// begin looks at the repositories that are due, as many as may be at once, and says
+// when the next one is.
+func (p *Poll) begin(ctx context.Context) time.Duration {
+	now := p.o.Clock.Now()
+	for p.looking < lookers {
+		a := p.next(now)
+		if a == nil {
+			break
+		}
+		if p.o.Leading != nil && !p.o.Leading() {
+			p.again(a, pollGood, p.pause())
+			continue
+		}
+		p.looking++
+		if a.slow {
+			p.slow++
+		}
+		go func() { // Run waits for it
+			p.look(ctx, a)
+			p.ended <- a
+		}()
 	}
-	commit, err := p.o.Latest(ctx, did)
-	s.failed = err != nil
+	if p.looking == lookers || len(p.queue) == 0 {
+		return p.o.Interval // one that ends, or is subscribed to, is heard of before
+	}
+	return max(p.queue[0].due.Sub(now), time.Millisecond)
+}
+
+// next is the repository to be looked at now; nil: there is none.
+func (p *Poll) next(now time.Time) *polled {
+	if len(p.held) > 0 && p.slow < slowLookers {
+		a := p.held[0]
+		p.held = p.held[1:]
+		return a
+	}
+	for len(p.queue) > 0 && !now.Before(p.queue[0].due) {
+		a := heap.Pop(&p.queue).(*polled)
+		if !a.slow || p.slow < slowLookers {
+			return a
+		}
+		p.held = append(p.held, a)
+	}
+	return nil
+}
+
+// end of a look.
+func (p *Poll) end(a *polled) {
+	p.looking--
+	if a.slow {
+		p.slow--
+	}
+	a.slow = a.took >= lookPatience
+	if !a.dropped {
+		p.again(a, a.found, a.wait)
+	}
+}
+
+// again queues a repository that was looked at for its next look.
+func (p *Poll) again(a *polled, found pollState, wait time.Duration) {
+	p.in[a.state]--
+	p.in[found]++
+	a.state, a.due = found, p.o.Clock.Now().Add(wait)
+	heap.Push(&p.queue, a)
+	p.tellConnected()
+}
+
+// tellConnected tells the hub. What was not looked at yet says nothing.
+func (p *Poll) tellConnected() {
+	was := p.connected
 	switch {
-	case errors.Is(err, atproto.ErrRepoInactive):
-		s.failed = false
-		if !s.inactive {
-			s.inactive = true
-			p.hub.deliver(Event{Kind: Account, DID: did, Status: "inactive"})
-		}
-		return again
-	case err != nil:
-		klog.FromContext(ctx).V(2).Info("Poll of the latest commit failed", "did", did, "err", err)
-		return max(again, atproto.RetryAfter(err))
+	case len(p.accounts) == 0 || p.in[pollGood] > 0:
+		p.connected = true
+	case p.in[pollFailed] > 0:
+		p.connected = false
 	}
-	if s.inactive {
-		s.inactive = false
-		p.hub.deliver(Event{Kind: Account, DID: did, Active: true})
+	if p.connected != was {
+		p.hub.setConnected(p.connected)
 	}
-	if s.rev != commit.Rev {
-		reason := fmt.Sprintf("the repository moved on from rev %q", s.rev)
-		s.rev = commit.Rev
-		p.hub.deliver(Event{Kind: Gap, DID: did, Rev: commit.Rev, Reason: reason})
-	}
-	return again
 }
 
-func (p *Poll) of(did string) *polled {
-	s := p.state[did]
-	if s == nil {
-		s = &polled{}
-		p.state[did] = s
-	}
-	return s
-}
-
-// forget drops the state of repositories that nobody subscribes to any more.
-func (p *Poll) forget(dids []string) {
-	kept := make(map[string]*polled, len(dids))
-	for _, did := range dids {
-		if s := p.state[did]; s != nil {
-			kept[did] = s
-		}
-	}
-	p.state = kept
+// pause between two looks at one repository.
+func (p *Poll) pause() time.Duration {
+	return p.o.Interval - p.o.Interval/10 + rand.N(p.o.Interval/5+1)
 }

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +40,11 @@ func (f *Firehose) process(ctx context.Context, m *message) {
 			ev.Status = *m.account.Status
 		}
 		f.hub.deliver(ev)
+	}
+	select {
+	case <-f.hub.changed:
+		maps.DeleteFunc(f.revs, func(did, _ string) bool { return !f.hub.subscribed(did) })
+	default:
 	}
 	f.cursor = m.seq
 	close(f.progress)

@@ -55,9 +55,9 @@ type Event struct {
 	Status string
 }
 
-// Handler receives the events of one repository, one at a time and in order. It
-// must return soon: it is called on the source's reading goroutine. It must not
-// call the source.
+// Handler receives the events of one repository, one at a time and in order; those
+// of different repositories may be called at the same time. It must return soon: it
+// is called on the source's reading goroutine. It must not call the source.
 type Handler func(Event)
 
 // Source delivers events of the repositories of one PDS host.
