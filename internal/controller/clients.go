@@ -3,11 +3,11 @@ package controller
 import (
 	"fmt"
 	"net/http"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/lru"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
@@ -25,11 +25,15 @@ type clients struct {
 	http   *http.Client
 	// workspaces says that the server has a door for each.
 	workspaces bool
-	made       sync.Map // workspace → *typed.SocialwebV1alpha1Client
+	made       *lru.Cache // workspace → *typed.SocialwebV1alpha1Client
 }
 
+// clientsKept bounds the workspaces whose clients are kept, those that were worked in
+// last: workspaces come and go. Another is made at no cost but memory.
+const clientsKept = 4096
+
 func newClients(config *rest.Config, workspaces bool) (*clients, error) {
-	c := &clients{config: *config, workspaces: workspaces}
+	c := &clients{config: *config, workspaces: workspaces, made: lru.New(clientsKept)}
 	if c.config.UserAgent == "" {
 		c.config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
@@ -48,15 +52,16 @@ func (c *clients) in(workspace string) (typed.SocialwebV1alpha1Interface, error)
 	if !c.workspaces {
 		workspace = ""
 	}
-	if made, ok := c.made.Load(workspace); ok {
+	if made, ok := c.made.Get(workspace); ok {
 		return made.(*typed.SocialwebV1alpha1Client), nil
 	}
 	r, err := c.rest(workspace, scheme.Codecs.WithoutConversion())
 	if err != nil {
 		return nil, err
 	}
-	made, _ := c.made.LoadOrStore(workspace, typed.New(r))
-	return made.(*typed.SocialwebV1alpha1Client), nil
+	made := typed.New(r)
+	c.made.Add(workspace, made)
+	return made, nil
 }
 
 // seeing is the client of the informers: it sees all workspaces, and each object at
