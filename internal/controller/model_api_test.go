@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -46,6 +47,12 @@ type steppedAPI struct {
 
 var _ API = (*steppedAPI)(nil)
 
+// denial says something else each time.
+func (a *steppedAPI) denial(name string) error {
+	a.refusals++
+	return apierrors.NewForbidden(contractsResource, name, fmt.Errorf("a policy denied the request: n%s", strings.Repeat("o", a.refusals%9)))
+}
+
 // call is what all calls have in common. do changes nothing where it fails.
 func (a *steppedAPI) call(name string, do func() error) error {
 	if a.dead || !a.pause(name) {
@@ -57,7 +64,7 @@ func (a *steppedAPI) call(name string, do func() error) error {
 	if f == fails {
 		return apierrors.NewServiceUnavailable("the API is away")
 	}
-	err := error(apierrors.NewForbidden(contractsResource, name, errors.New("a policy denied the request")))
+	err := a.denial(name)
 	if read := strings.HasPrefix(name, "get ") || strings.HasPrefix(name, "list "); f != denied || read || strings.HasPrefix(name, "status ") {
 		err = do()
 	}
