@@ -79,7 +79,8 @@ func (p *provider) again(url string) {
 		"permissionClaims": [{"group": "", "resource": "configmaps", "verbs": ["get"]}]}}`
 	p.k.RunIn(p.T, others, "apply", "--server-side", "--field-manager=other", "-f", "-")
 	all := p.ok("--url=" + url)
-	if n := strings.Count(all, " unchanged\n"); n != p.objects() || strings.Count(all, "\n") != n+1 || !strings.HasSuffix(all, "workspaces can bind computecontracts\n") {
+	if n := strings.Count(all, " unchanged\n"); n != p.objects() || strings.Count(all, "\n") != n+3 || !strings.HasSuffix(all, "workspaces can bind computecontracts\n") ||
+		!strings.Contains(all, "? whether shards are let in at "+url+" wasn't tried") || !strings.Contains(all, "--dry-run --shard-client-cert-file=FILE --shard-client-key-file=FILE") {
 		p.Errorf("a second run said\n%s", all)
 	}
 	if out := p.ok("--url="+url, "--dry-run"); strings.Count(out, " unchanged (dry run)\n") != p.objects() {
@@ -166,9 +167,16 @@ func (p *provider) tried(url string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	p.refused(`refuses the shard "system:kcp:shard:root": 40`, `the authority "nobody"`).with(url, p.shows(stranger, "system:kcp:shard:root")...)
-	p.refused(`refuses the shard "admin": 403 Forbidden`, "--kcp-shard-allowed-names").with(url, p.shows(shardAuthority, "admin")...)
-	p.ok(append(p.shows(shardAuthority, "system:kcp:shard:root"), "--url="+url)...)
+	shard := p.shows(shardAuthority, "system:kcp:shard:root")
+	p.refused(`doesn't take the certificate of "system:kcp:shard:root" for one of a shard`, `the authority "nobody"`).with(url, p.shows(stranger, "system:kcp:shard:root")...)
+	p.refused(`doesn't take the certificate of "admin" for one of a shard`, "--kcp-shard-allowed-names").with(url, p.shows(shardAuthority, "admin")...)
+	if out := p.ok(append(shard, "--url="+url)...); strings.Contains(out, "\n? ") {
+		p.Errorf("with a shard's certificate it said\n%s", out)
+	}
+	// Another prefix shows without a certificate, and with one.
+	other := p.door + "/services/other"
+	p.refused(other+" leads to a Kubernetes API server that has no door for shards there", `--kcp-path-prefix="/services/other"`).with(other)
+	p.refused(`this server knows the shard "system:kcp:shard:root", and its door isn't at `+other, `--kcp-path-prefix="/services/other"`).with(other, shard...)
 }
 
 // shows are the flags of a certificate that a shard has.
