@@ -18,7 +18,8 @@
 //     that makes an object larger. generateName comes there once for each name that is
 //     tried. A dry run doesn't come there, and counts nothing.
 //   - Deletions, also those that finalizers hold, and writes of a status are never
-//     refused; a status creates nothing.
+//     refused; a status creates nothing. Nor is an update that brings something to its
+//     end: what that adds is no growth.
 //   - An ingest (internal/repostore) takes room for a record that no object shows and
 //     none has shown. What is written back, published or settled needs none.
 package usage
