@@ -9,6 +9,7 @@ import (
 	comatproto "github.com/bluesky-social/indigo/api/atproto"
 	"github.com/bluesky-social/indigo/atproto/atcrypto"
 	"github.com/gorilla/websocket"
+	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 )
 
@@ -21,10 +22,24 @@ type firehose struct {
 	stop   func()
 }
 
+// unsettled is a clock by which settleAfter never passes: a slow test would be told of a
+// second Gap somewhere.
+type unsettled struct{ clock.RealClock }
+
+// NewTimer implements clock.Clock.
+func (c unsettled) NewTimer(d time.Duration) clock.Timer {
+	t := c.RealClock.NewTimer(d)
+	if d == settleAfter {
+		t.Stop()
+	}
+	return t
+}
+
 func newFirehose(t *testing.T, cursor int64, change func(*FirehoseOptions)) *firehose {
 	t.Helper()
 	h := &firehose{recorder: newRecorder(), stream: newFakeStream(t), acct: newAccount(t)}
 	o := FirehoseOptions{Stream: h.stream.stream(), Keys: h.acct, Cursor: cursor}
+	o.Clock = unsettled{}
 	if change != nil {
 		change(&o)
 	}
