@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -34,14 +35,15 @@ type cluster struct {
 	dynamic *dynamicfake.FakeDynamicClient
 	clock   *testingclock.FakeClock
 	patches atomic.Int64
-	mu      sync.Mutex // guards writes, one at a time
+	watched chan struct{} // closed once somebody watches Secrets
+	mu      sync.Mutex    // guards writes, one at a time
 	version int
 }
 
 func newCluster(t *testing.T, apiServices ...runtime.Object) *cluster {
 	t.Helper()
 	c := &cluster{
-		client: fake.NewClientset(), clock: testingclock.NewFakeClock(epoch),
+		client: fake.NewClientset(), clock: testingclock.NewFakeClock(epoch), watched: make(chan struct{}),
 		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 			map[schema.GroupVersionResource]string{APIServices: "APIServiceList"}, apiServices...),
 	}
@@ -71,7 +73,25 @@ func newCluster(t *testing.T, apiServices ...runtime.Object) *cluster {
 		c.patches.Add(1)
 		return false, nil, nil
 	})
+	tell := sync.OnceFunc(func() { close(c.watched) })
+	c.client.PrependWatchReactor("secrets", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		defer tell()
+		w, err := c.client.Tracker().Watch(action.GetResource(), action.GetNamespace(), action.(clienttesting.WatchActionImpl).ListOptions)
+		return true, w, err
+	})
 	return c
+}
+
+// known waits until the Secret is watched, and lets whoever watches know it: unlike a
+// server, the fake tells nothing of what happened between a list and the watch after it.
+func (c *cluster) known(t *testing.T) {
+	t.Helper()
+	<-c.watched
+	s := c.secret(t).DeepCopy()
+	s.Labels = map[string]string{"known": "yes"}
+	if _, err := c.client.CoreV1().Secrets("infra").Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // newAPIService is one of a Service, unless its labels say that it is of CRDs.
@@ -198,6 +218,7 @@ func TestPutBack(t *testing.T) {
 	}
 	c.pass(t, lookInterval, 1)
 	c.settled(t, "", r)
+	c.known(t)
 	if err := c.client.CoreV1().Secrets("infra").Delete(t.Context(), "serving", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,9 @@ package release_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -22,6 +23,7 @@ import (
 	"socialweb.computer/infra-apiserver/internal/testdev"
 	"socialweb.computer/infra-apiserver/internal/testkcp"
 	"socialweb.computer/infra-apiserver/internal/testpds"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	typed "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
 )
@@ -94,9 +96,13 @@ func (s *site) in(ws string) typed.SocialwebV1alpha1Interface {
 
 func (s *site) eventually(what string, is func(ctx context.Context) (bool, error)) {
 	s.Helper()
-	if err := wait.PollUntilContextTimeout(s.Context(), 20*time.Millisecond, 2*time.Minute, true, is); err != nil {
-		s.Fatalf("%s: %v", what, err)
-	}
+	testwait.Until(s, what, func() error {
+		ok, err := is(s.Context())
+		if err == nil && !ok {
+			err = errors.New("not yet")
+		}
+		return err
+	})
 }
 
 // populate gives the workspace "goes" one of each: an Infra that is held, an EphemeralInfra
@@ -178,18 +184,65 @@ func (s *site) repo(ws string, r *v1alpha1.AtprotoRepo) {
 	})
 }
 
-// settle waits until what the default workspace has is published: it is left alone then.
+// settle waits until the records of both accounts show what their own workspaces have of
+// them: it is left alone then.
 func (s *site) settle() {
 	s.Helper()
-	s.eventually("published", func(ctx context.Context) (bool, error) {
-		for ws, name := range map[string]string{"default": "alices", "goes": "web"} {
-			o, err := s.in(ws).Infras().Get(ctx, name, metav1.GetOptions{})
-			if err != nil || o.Status.Record == nil || o.Status.Record.Direction != v1alpha1.DirectionInSync {
+	for i, ws := range []string{"default", "goes"} {
+		repo := s.login(s.pds.Accounts[i])
+		s.eventually("published", func(ctx context.Context) (bool, error) {
+			infras, err := s.in(ws).Infras().List(ctx, metav1.ListOptions{})
+			if err != nil {
 				return false, err
 			}
-		}
+			jobs, err := s.in(ws).EphemeralInfras().List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, err
+			}
+			var all []v1alpha1.InfraStatus
+			for i := range infras.Items {
+				all = append(all, infras.Items[i].Status)
+			}
+			for i := range jobs.Items {
+				all = append(all, jobs.Items[i].Status.InfraStatus)
+			}
+			for _, status := range all {
+				if shown, err := shows(ctx, repo, status); err != nil || !shown {
+					return false, err
+				}
+			}
+			return len(all) > 0, nil
+		})
+	}
+}
+
+// shows tells whether the record of a status, if it is of this account, says the same.
+func shows(ctx context.Context, repo *atproto.Client, status v1alpha1.InfraStatus) (bool, error) {
+	if status.Record == nil {
 		return true, nil
-	})
+	}
+	key, of := strings.CutPrefix(status.Record.URI, "at://"+repo.DID()+"/")
+	if !of {
+		return true, nil
+	}
+	collection, rkey, _ := strings.Cut(key, "/")
+	r, err := repo.GetRecord(ctx, atproto.Key{Collection: collection, RKey: rkey})
+	if err != nil {
+		return false, err
+	}
+	public, _ := r.Value["status"].(map[string]any)
+	phase, _ := public["phase"].(string)
+	return status.Record.Direction == v1alpha1.DirectionInSync && status.Record.CID == r.CID && strings.EqualFold(phase, string(status.Phase)), nil
+}
+
+// login opens an account past the server.
+func (s *site) login(a testpds.Account) *atproto.Client {
+	s.Helper()
+	repo, err := atproto.Login(s.Context(), s.pds.URL, atproto.Credentials{Identifier: a.DID, Password: a.Password}, atproto.LoginOptions{AllowPrivate: true, TrustPDS: true})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return repo
 }
 
 // flagged tells whether all deployments of the workspace "goes" say that it is gone.
@@ -221,9 +274,13 @@ func (s *site) flagged(ctx context.Context) (bool, error) {
 func (s *site) versions(ws string) map[string]string {
 	s.Helper()
 	out := map[string]string{}
-	o := metav1.ListOptions{ResourceVersion: "0"}
+	// What etcd holds at this moment, also while the PDS is away.
+	now, err := s.in(ws).AtprotoRepos().List(s.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil {
+		s.Fatal(err)
+	}
 	for _, resource := range []string{"infras", "ephemeralinfras", "infracollections", "computecontracts", "atprotorepos"} {
-		body, err := s.in(ws).RESTClient().Get().Resource(resource).Param("resourceVersion", o.ResourceVersion).DoRaw(s.Context())
+		body, err := s.in(ws).RESTClient().Get().Resource(resource).Param("resourceVersion", now.ResourceVersion).DoRaw(s.Context())
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -247,10 +304,7 @@ func (s *site) records() []string {
 	s.Helper()
 	var out []string
 	for _, a := range s.pds.Accounts {
-		repo, err := atproto.Login(s.Context(), s.pds.URL, atproto.Credentials{Identifier: a.DID, Password: a.Password}, atproto.LoginOptions{AllowPrivate: true, TrustPDS: true})
-		if err != nil {
-			s.Fatal(err)
-		}
+		repo := s.login(a)
 		for _, collection := range []string{"computer.socialweb.infra", "computer.socialweb.ephemeralInfra"} {
 			records, _, err := repo.ListRecords(s.Context(), collection, "", 0)
 			if err != nil {
