@@ -80,6 +80,8 @@ func ToAPIError(err error, gr schema.GroupResource, name string) error {
 		return apierrors.NewTooManyRequests(err.Error(), seconds(atproto.RetryAfter(err)))
 	case errors.Is(err, atproto.ErrUnknownOutcome), errors.Is(err, context.DeadlineExceeded):
 		return apierrors.NewTimeoutError(err.Error(), seconds(retryAfter))
+	case errors.Is(err, errOverLimit):
+		return overLimit{apierrors.NewRequestEntityTooLargeError(err.Error())}
 	case errors.Is(err, atproto.ErrTooLarge):
 		return apierrors.NewRequestEntityTooLargeError(err.Error())
 	case errors.Is(err, ErrDetachedExists):

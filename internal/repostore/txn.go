@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	etcdmetrics "k8s.io/apiserver/pkg/storage/etcd3/metrics"
 
-	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/metrics"
 )
 
@@ -30,7 +29,7 @@ func (s *Store) txn(ctx context.Context, verb string, cmps []clientv3.Cmp, then 
 	case err == nil:
 		return resp, nil
 	case errors.Is(err, rpctypes.ErrRequestTooLarge), strings.Contains(err.Error(), "message larger than max"): // told by the server, by the client
-		return nil, fmt.Errorf("etcd transaction %s: %w: %w", verb, atproto.ErrTooLarge, err)
+		return nil, fmt.Errorf("etcd transaction %s: %w: %w", verb, errOverLimit, err)
 	default:
 		return nil, fmt.Errorf("etcd transaction %s: %w", verb, err)
 	}
