@@ -63,7 +63,7 @@ func newKCPInit() *cobra.Command {
 	fs.StringVar(&shardKey, "shard-client-key-file", "", "Its key.")
 	fs.StringVar(&o.Export, "export", provider.DefaultExport, "Name of the APIExport.")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "Write nothing, and tell what would be written.")
-	fs.BoolVar(&o.Force, "force-conflicts", false, "Take over fields that somebody else manages.")
+	fs.BoolVar(&o.Force, "force-conflicts", false, "Take over fields that somebody else manages, and leave a URL where tenants have objects.")
 	fs.DurationVar(&o.Timeout, "timeout", provider.DefaultTimeout, "How long kcp may take to act on what was applied.")
 	return cmd
 }

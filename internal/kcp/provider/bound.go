@@ -17,6 +17,10 @@ import (
 // page of a list.
 const page = 500
 
+// errNoEndpoints: an export has no virtual workspaces. A shard on which nobody binds it
+// has none.
+var errNoEndpoints = errors.New("its APIExportEndpointSlice has no URLs")
+
 // count what lives behind an export: the workspaces that bind it, and their objects of
 // our group, by resource. It reads the export's virtual workspaces, one for each URL.
 func (w *workspace) count(ctx context.Context, e *apisv1alpha2.APIExport) (workspaces int, objects map[string]int, err error) {
@@ -26,7 +30,7 @@ func (w *workspace) count(ctx context.Context, e *apisv1alpha2.APIExport) (works
 		return 0, nil, err
 	}
 	if !exists || len(slice.Status.APIExportEndpoints) == 0 {
-		return 0, nil, errors.New("its APIExportEndpointSlice has no URLs")
+		return 0, nil, errNoEndpoints
 	}
 	objects = map[string]int{}
 	for _, endpoint := range slice.Status.APIExportEndpoints {

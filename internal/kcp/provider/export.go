@@ -93,6 +93,11 @@ func (w *workspace) bound(ctx context.Context, e *apisv1alpha2.APIExport) string
 	if err != nil {
 		return fmt.Sprintf("what is bound to it can't be seen (%v)", err)
 	}
+	return inWords(workspaces, objects)
+}
+
+// inWords says how many workspaces bind an export, and what they have.
+func inWords(workspaces int, objects map[string]int) string {
 	var kinds []string
 	for _, name := range slices.Sorted(maps.Keys(objects)) {
 		if objects[name] > 0 {

@@ -72,12 +72,16 @@ func (o *Options) look(ctx context.Context, w *workspace, objects []*unstructure
 		return err // without its API there is nothing to look at
 	}
 	for _, obj := range objects {
-		if obj.GetKind() != "APIExport" {
-			continue
-		}
-		found, err := w.checkExport(ctx, obj)
-		if r.fault(found...); err != nil {
-			return err
+		switch obj.GetKind() {
+		case "APIExport":
+			found, err := w.checkExport(ctx, obj)
+			if r.fault(found...); err != nil {
+				return err
+			}
+		case "InfraEndpointSlice":
+			if err := o.checkEndpoints(ctx, w, obj, r); err != nil {
+				return err
+			}
 		}
 	}
 	w.checkShards(ctx, o.URLs, r)

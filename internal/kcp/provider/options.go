@@ -39,7 +39,8 @@ type Options struct {
 	Export string
 	// DryRun: nothing is written, and what would be is told.
 	DryRun bool
-	// Force takes over fields that somebody else manages.
+	// Force takes over fields that somebody else manages, and leads shards elsewhere though
+	// tenants have objects.
 	Force bool
 	// Timeout bounds how long kcp may take to act on what was applied.
 	Timeout time.Duration
