@@ -15,7 +15,7 @@ import (
 )
 
 // commandTimeout ends a command that hangs.
-const commandTimeout = 2 * time.Minute
+const commandTimeout = 6 * time.Minute
 
 // Kubectl is the real kubectl, with one kubeconfig.
 type Kubectl struct {

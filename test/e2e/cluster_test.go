@@ -72,7 +72,7 @@ func TestQuota(t *testing.T) {
 	k.Run(t, "create", "namespace", ns)
 	t.Cleanup(func() { k.Do(t, "", "delete", "namespace", ns, "--wait=false") })
 	k.Run(t, "create", "quota", "q", "-n", ns, "--hard=count/infras.socialweb.computer=0,configmaps=1")
-	k.Run(t, "wait", "quota/q", "-n", ns, "--for=jsonpath={.status.hard.configmaps}=1", "--timeout=60s")
+	k.Run(t, "wait", "quota/q", "-n", ns, "--for=jsonpath={.status.hard.configmaps}=1", "--timeout=3m")
 	plane.Infra(t)
 	k.Run(t, "create", "configmap", "one", "-n", ns)
 	if err := k.Fails(t, "", "create", "configmap", "two", "-n", ns); !strings.Contains(err, "exceeded quota") {

@@ -153,7 +153,7 @@ func (v verbsOf) status(t *testing.T) {
 	if got := v.get(t, ".spec."+v.field) + v.get(t, ".metadata.labels.by"); got != spec {
 		t.Errorf("a write of the status changed the rest: %s", got)
 	}
-	v.k.Run(t, "wait", v.short, v.name, "--for=condition=E2E", "--timeout=60s")
+	v.k.Run(t, "wait", v.short, v.name, "--for=condition=E2E", "--timeout=3m")
 }
 
 func (v verbsOf) delete(t *testing.T) {
@@ -162,5 +162,5 @@ func (v verbsOf) delete(t *testing.T) {
 		t.Errorf("after its deletion: %s", err)
 	}
 	v.k.Run(t, "delete", "--raw", base+"/"+v.resource+"?labelSelector=e2e%3D"+v.name) // deletecollection
-	v.k.Run(t, "wait", v.resource, "-l", v.label(), "--for=delete", "--timeout=60s")
+	v.k.Run(t, "wait", v.resource, "-l", v.label(), "--for=delete", "--timeout=3m")
 }

@@ -324,7 +324,7 @@ kind: AtprotoRepo
 metadata: {name: alice}
 spec: {did: %q, pds: %q, default: true, credentialsRef: {name: alice}}
 `, a.DID, plane.Proxy.URL()), "apply", "-f", "-")
-	k.Run(t, "wait", "--for=condition=Ready", "atprotorepo/alice", "--timeout=60s")
+	k.Run(t, "wait", "--for=condition=Ready", "atprotorepo/alice", "--timeout=3m")
 	name := plane.Infra(t)
 	uri := k.Run(t, "get", "infra", name, "-o", "jsonpath={.status.record.uri}")
 	if want := "at://" + a.DID + "/computer.socialweb.infra/" + name; uri != want {
