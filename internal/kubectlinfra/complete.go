@@ -94,11 +94,7 @@ func (f *factory) completeGoals(cmd *cobra.Command, args []string, _ string) ([]
 func (f *factory) lookUp(ctx context.Context, arg string) *deployment {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	t, err := f.target(arg, infras, ephemeralInfras)
-	if err != nil {
-		return nil
-	}
-	c, err := f.client()
+	c, t, err := f.open(arg)
 	if err != nil {
 		return nil
 	}

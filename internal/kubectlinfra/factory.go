@@ -36,6 +36,14 @@ func (f *factory) client() (*client, error) {
 	return f.connect(clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules(), &f.overrides))
 }
 
+// open is the client, and the deployment that an argument of the command line names.
+func (f *factory) open(arg string) (c *client, t target, err error) {
+	if t, err = f.target(arg, infras, ephemeralInfras); err == nil {
+		c, err = f.client()
+	}
+	return c, t, err
+}
+
 // rules say where the kubeconfig is, as of kubectl.
 func (f *factory) rules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -57,11 +57,7 @@ func newMove(f *factory, s Streams, v verb) *cobra.Command {
 			case !slices.Contains([]string{"none", "client", "server"}, m.dryRun):
 				return usage(cmd, `Invalid dry-run value (%v). Must be "none", "server", or "client".`, m.dryRun)
 			}
-			t, err := f.target(args[0], infras, ephemeralInfras)
-			if err != nil {
-				return err
-			}
-			c, err := f.client()
+			c, t, err := f.open(args[0])
 			if err != nil {
 				return err
 			}

@@ -35,11 +35,7 @@ func newRecord(f *factory, s Streams) *cobra.Command {
 				case !slices.Contains([]string{"", "json"}, output):
 					return false, usage(cmd, "unable to match a printer suitable for the output format %q, allowed formats are: json", output)
 				}
-				t, err := f.target(args[0], infras, ephemeralInfras)
-				if err != nil {
-					return false, err
-				}
-				c, err := f.client()
+				c, t, err := f.open(args[0])
 				if err != nil {
 					return false, err
 				}

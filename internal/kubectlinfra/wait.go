@@ -43,11 +43,7 @@ func newWait(f *factory, s Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := f.target(args[0], infras, ephemeralInfras)
-			if err != nil {
-				return err
-			}
-			c, err := f.client()
+			c, t, err := f.open(args[0])
 			if err != nil {
 				return err
 			}
