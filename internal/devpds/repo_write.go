@@ -64,9 +64,16 @@ func (s *Server) prepare(in *writeInput, iw inputWrite) (write, error) {
 	return w, err
 }
 
-// putRecord is com.atproto.repo.putRecord. The same content again is answered
-// without commit, and without a look at the swap.
-func (s *Server) putRecord(r *request) (any, error) {
+// single is the write of a call that has one, with where it goes.
+type single struct {
+	write
+	account *account
+	repo    *repository
+}
+
+// begin prepares the only write of a call and locks its repository, for the caller to
+// unlock unless there is an error.
+func (s *Server) begin(r *request) (*single, error) {
 	a, err := s.writable(r)
 	if err != nil {
 		return nil, err
@@ -77,62 +84,61 @@ func (s *Server) putRecord(r *request) (any, error) {
 	}
 	repo := s.repository(a.DID)
 	repo.mu.Lock()
-	defer repo.mu.Unlock()
-	old, exists := repo.cur.Load().record(w.path)
+	return &single{w, a, repo}, nil
+}
+
+// putRecord is com.atproto.repo.putRecord. The same content again is answered
+// without commit, and without a look at the swap.
+func (s *Server) putRecord(r *request) (any, error) {
+	w, err := s.begin(r)
+	if err != nil {
+		return nil, err
+	}
+	defer w.repo.mu.Unlock()
+	old, exists := w.repo.cur.Load().record(w.path)
 	switch {
 	case exists && old.cid.Equals(w.cid):
-		return r.writes.answer(a, w, nil), nil
+		return r.writes.answer(w.account, w.write, nil), nil
 	case exists:
 		w.action = "update"
 	default:
 		w.action = "create"
 	}
-	snap, err := s.commit(r.ctx, repo, []write{w}, r.writes.swapCommit)
-	if err != nil {
-		return nil, err
-	}
-	return r.writes.answer(a, w, snap), nil
+	return s.finish(r, w)
 }
 
 // createRecord is com.atproto.repo.createRecord. An existing key is an internal
 // error of the reference, and here.
 func (s *Server) createRecord(r *request) (any, error) {
-	a, err := s.writable(r)
+	w, err := s.begin(r)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.prepare(r.writes, r.writes.writes[0])
+	defer w.repo.mu.Unlock()
+	return s.finish(r, w)
+}
+
+// finish commits the write of a record and answers.
+func (s *Server) finish(r *request, w *single) (any, error) {
+	snap, err := s.commit(r.ctx, w.repo, []write{w.write}, r.writes.swapCommit)
 	if err != nil {
 		return nil, err
 	}
-	repo := s.repository(a.DID)
-	repo.mu.Lock()
-	defer repo.mu.Unlock()
-	snap, err := s.commit(r.ctx, repo, []write{w}, r.writes.swapCommit)
-	if err != nil {
-		return nil, err
-	}
-	return r.writes.answer(a, w, snap), nil
+	return r.writes.answer(w.account, w.write, snap), nil
 }
 
 // deleteRecord is com.atproto.repo.deleteRecord. Nothing to delete is answered
 // without commit, and without a look at the swap.
 func (s *Server) deleteRecord(r *request) (any, error) {
-	a, err := s.writable(r)
+	w, err := s.begin(r)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.prepare(r.writes, r.writes.writes[0])
-	if err != nil {
-		return nil, err
-	}
-	repo := s.repository(a.DID)
-	repo.mu.Lock()
-	defer repo.mu.Unlock()
-	if _, exists := repo.cur.Load().record(w.path); !exists {
+	defer w.repo.mu.Unlock()
+	if _, exists := w.repo.cur.Load().record(w.path); !exists {
 		return object{}, nil
 	}
-	snap, err := s.commit(r.ctx, repo, []write{w}, r.writes.swapCommit)
+	snap, err := s.commit(r.ctx, w.repo, []write{w.write}, r.writes.swapCommit)
 	if err != nil {
 		return nil, err
 	}
