@@ -81,7 +81,7 @@ func ToAPIError(err error, gr schema.GroupResource, name string) error {
 	case errors.Is(err, atproto.ErrUnknownOutcome), errors.Is(err, context.DeadlineExceeded):
 		return apierrors.NewTimeoutError(err.Error(), seconds(retryAfter))
 	case errors.Is(err, errOverLimit):
-		return overLimit{apierrors.NewRequestEntityTooLargeError(err.Error())}
+		return overLimitError{apierrors.NewRequestEntityTooLargeError(err.Error())}
 	case errors.Is(err, atproto.ErrTooLarge):
 		return apierrors.NewRequestEntityTooLargeError(err.Error())
 	case errors.Is(err, ErrDetachedExists):

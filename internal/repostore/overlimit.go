@@ -14,17 +14,17 @@ import (
 // limit of a request (1.5 MiB by default).
 var errOverLimit = fmt.Errorf("the object is over etcd's limit: %w", atproto.ErrTooLarge)
 
-// overLimit is what a client is told of errOverLimit: a 413, in which the handlers of
+// overLimitError is what a client is told of errOverLimit: a 413, in which the handlers of
 // patches and updates see etcd's refusal as well (isTooLargeError in
 // k8s.io/apiserver/pkg/endpoints/handlers). They try once more without managedFields
 // then, as with every other kind: who manages what must not keep an object from being
 // changed.
-type overLimit struct{ *apierrors.StatusError }
+type overLimitError struct{ *apierrors.StatusError }
 
 // GRPCStatus is how etcd's client tells of a message that is too large.
-func (overLimit) GRPCStatus() *status.Status {
+func (overLimitError) GRPCStatus() *status.Status {
 	return status.New(codes.ResourceExhausted, "trying to send message larger than max")
 }
 
 // Unwrap is the 413 alone.
-func (e overLimit) Unwrap() error { return e.StatusError }
+func (e overLimitError) Unwrap() error { return e.StatusError }
