@@ -2,6 +2,7 @@ package dev_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -10,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"socialweb.computer/infra-apiserver/internal/testdev"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	typed "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
 )
@@ -22,9 +23,13 @@ import (
 // eventually waits for what the controller does, on a slow machine too.
 func eventually(t *testing.T, what string, is func(ctx context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, is); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
+	testwait.Until(t, what, func() error {
+		ok, err := is(t.Context())
+		if err == nil && !ok {
+			err = errors.New("not yet")
+		}
+		return err
+	})
 }
 
 // lifecycle is one Infra on dev, with the test as the fulfiller.
@@ -125,7 +130,8 @@ func TestLifecycle(t *testing.T) {
 
 // What may not be executed waits, and goes on once it may: the repository wakes it.
 func TestExecutionWaits(t *testing.T) {
-	d := testdev.Start(t, testdev.Options{Controller: true})
+	data := t.TempDir()
+	d := testdev.Start(t, testdev.Options{DataDir: data})
 	l := lifecycle{t, d.Client.SocialwebV1alpha1()}
 	execution := func(to string) {
 		t.Helper()
@@ -134,6 +140,10 @@ func TestExecutionWaits(t *testing.T) {
 		}
 	}
 	execution(`"ObserveOnly"`)
+	// A controller that runs meanwhile may see a new deployment before it sees that.
+	d.Stop(t)
+	d = testdev.Start(t, testdev.Options{DataDir: data, Controller: true})
+	l.api = d.Client.SocialwebV1alpha1()
 	web := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	web.Spec.Contracts = []v1alpha1.Contract{{Name: "front", State: v1alpha1.ContractRequested}}
 	if _, err := l.api.Infras().Create(t.Context(), web, metav1.CreateOptions{}); err != nil {

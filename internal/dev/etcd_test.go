@@ -18,7 +18,7 @@ func TestEtcdKeepsData(t *testing.T) {
 		"long path":  filepath.Join(t.TempDir(), strings.Repeat("d", 100)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			withEtcd(ctx, t, dir, func(c *clientv3.Client) {
 				if _, err := c.Put(ctx, "a", "1"); err != nil {

@@ -26,6 +26,10 @@ const (
 	settleTimeout = 10 * time.Second
 )
 
+// conflicts are retried for some seconds: the server writes the AtprotoRepo's status
+// meanwhile.
+var conflicts = wait.Backoff{Steps: 9, Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.2}
+
 // seed makes the AtprotoRepo that binds everything to the account of the PDS, or
 // tells an existing one where the PDS is now. Whatever else a user changed in it
 // stays.
@@ -45,7 +49,7 @@ func seed(ctx context.Context, c *rest.Config, p *pds) error {
 	if err == nil || !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	return retry.RetryOnConflict(conflicts, func() error {
 		r, err := repos.Get(ctx, repoName, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -87,9 +91,9 @@ func settled(ctx context.Context, c *rest.Config) (string, error) {
 			return false, nil
 		}
 		// The status may be of an earlier start. A consistent read tells how it is.
+		last = "NotReachable"
 		err = infras.Get().Resource("infras").Param("limit", "1").MaxRetries(0).Do(ctx).Error()
-		if apierrors.IsServiceUnavailable(err) {
-			last = "NotReachable"
+		if apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) {
 			return false, nil
 		}
 		return err == nil, err
