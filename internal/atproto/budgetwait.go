@@ -18,12 +18,12 @@ func Housekeeping(ctx context.Context) context.Context {
 	return context.WithValue(ctx, housekeepingKey{}, true)
 }
 
-// flowOf a call is its account, "" for the server's own.
+// flowOf a call is its account, as one tenant uses it; "" for the server's own.
 func flowOf(ctx context.Context, c *call) string {
 	if ctx.Value(housekeepingKey{}) != nil {
 		return ""
 	}
-	return c.did
+	return c.tenant + " " + c.did
 }
 
 // lineOf a call within its flow.

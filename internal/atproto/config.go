@@ -46,6 +46,9 @@ type Config struct {
 	// says is honoured, for this client alone. Take it from a Budgets registry so
 	// that clients of one host share it.
 	Budget *Budget
+	// Tenant for whom the account is used, a workspace; "": nobody in particular. Of
+	// two that use the same account each waits for its own turns of the Budget.
+	Tenant string
 	// Clock for backoff, pauses and cached keys; nil: the real one.
 	Clock clock.WithTicker
 	// Timeout of one call; 0: DefaultTimeout. It is measured on the real clock.

@@ -25,6 +25,7 @@ import (
 // credentials, timeouts, retries and the meaning of failures are its business.
 type rpc struct {
 	host      string
+	tenant    string
 	http      *http.Client
 	budget    *Budget
 	clock     clock.WithTicker
@@ -39,7 +40,7 @@ func newRPC(cfg Config) *rpc {
 	h := *cfg.HTTP
 	h.CheckRedirect = noRedirect
 	return &rpc{
-		host: cfg.PDS, http: &h, budget: cfg.Budget, clock: cfg.Clock,
+		host: cfg.PDS, tenant: cfg.Tenant, http: &h, budget: cfg.Budget, clock: cfg.Clock,
 		timeout: cfg.Timeout, attempts: cfg.ReadAttempts, userAgent: cfg.UserAgent,
 		observe: cfg.Observe,
 	}
@@ -55,10 +56,10 @@ type call struct {
 	// write marks a procedure that changes the repository of did: a lost answer
 	// is ErrUnknownOutcome then.
 	write bool
-	// did is the account whose call it is, among which turns go round; upkeep: other
-	// calls of the account depend on this one.
-	did    string
-	upkeep bool
+	// did is the account whose call it is, and tenant who uses it: turns go round
+	// among these. upkeep: other calls of the account depend on this one.
+	did, tenant string
+	upkeep      bool
 	// auth signs the call; nil: it is anonymous.
 	auth Auth
 	// header is set last, over everything else.
@@ -76,6 +77,7 @@ type call struct {
 
 // call does c, and repeats a query that failed without having been answered.
 func (r *rpc) call(ctx context.Context, c *call) error {
+	c.tenant = r.tenant
 	body, err := encode(c.body)
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", c.method, ErrInvalidRecord, err)

@@ -23,7 +23,7 @@ type turns struct {
 // turn is a turn's length in virtual time. It divides by small numbers.
 const turn = int64(720720)
 
-// flow is what waits of one account, or of the server's own.
+// flow is what waits of one account, as one tenant uses it, or of the server's own.
 type flow struct {
 	name string
 	// due is when its next turn begins.

@@ -14,7 +14,7 @@ func TestEachCallTakesItsAccountsTurn(t *testing.T) {
 	f := newFakePDS(t)
 	b, clk := emptied(BudgetOptions{Rate: 0.001, MaxWait: 24 * time.Hour})
 	cfg := f.config(t)
-	cfg.Budget, cfg.Clock = b, clk
+	cfg.Budget, cfg.Clock, cfg.Tenant = b, clk, "tenant"
 	auth, err := NewPasswordAuth(cfg, Credentials{Identifier: testDID, Password: "p"})
 	if err != nil {
 		t.Fatal(err)
@@ -37,32 +37,33 @@ func TestEachCallTakesItsAccountsTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const mine = "tenant " + testDID
 	for name, tc := range map[string]struct {
 		call func(context.Context) error
 		flow string
 		line line
 	}{
-		"getRecord": {func(ctx context.Context) error { _, err := c.GetRecord(ctx, testKey); return err }, testDID, bulk},
-		"proof":     {func(ctx context.Context) error { _, err := c.getProven(ctx, testKey); return err }, testDID, bulk},
+		"getRecord": {func(ctx context.Context) error { _, err := c.GetRecord(ctx, testKey); return err }, mine, bulk},
+		"proof":     {func(ctx context.Context) error { _, err := c.getProven(ctx, testKey); return err }, mine, bulk},
 		"listRecords": {func(ctx context.Context) error {
 			_, _, err := c.ListRecords(ctx, testKey.Collection, "", 1)
 			return err
-		}, testDID, bulk},
-		"export": {func(ctx context.Context) error { _, _, err := c.Export(ctx, nil); return err }, testDID, bulk},
+		}, mine, bulk},
+		"export": {func(ctx context.Context) error { _, _, err := c.Export(ctx, nil); return err }, mine, bulk},
 		"put": {func(ctx context.Context) error {
 			_, err := c.PutRecord(ctx, testKey, testValue("a"), Swap{})
 			return err
-		}, testDID, bulk},
-		"delete":  {func(ctx context.Context) error { _, err := c.DeleteRecord(ctx, testKey, Swap{Any: true}); return err }, testDID, bulk},
-		"head":    {func(ctx context.Context) error { _, err := c.LatestCommit(ctx); return err }, testDID, upkeep},
-		"session": {c.CheckAuth, testDID, upkeep},
+		}, mine, bulk},
+		"delete":  {func(ctx context.Context) error { _, err := c.DeleteRecord(ctx, testKey, Swap{Any: true}); return err }, mine, bulk},
+		"head":    {func(ctx context.Context) error { _, err := c.LatestCommit(ctx); return err }, mine, upkeep},
+		"session": {c.CheckAuth, mine, upkeep},
 		"login": {func(ctx context.Context) error {
 			_, err := auth.rpc.createSession(ctx, auth.did, auth.creds)
 			return err
-		}, testDID, upkeep},
-		"refresh":  {func(ctx context.Context) error { _, err := auth.rpc.refreshSession(ctx, auth.did, "r"); return err }, testDID, upkeep},
-		"logout":   {loggedIn.Logout, testDID, upkeep},
-		"identity": {func(ctx context.Context) error { _, err := identity.Resolve(ctx, testDID); return err }, testDID, upkeep},
+		}, mine, upkeep},
+		"refresh":  {func(ctx context.Context) error { _, err := auth.rpc.refreshSession(ctx, auth.did, "r"); return err }, mine, upkeep},
+		"logout":   {loggedIn.Logout, mine, upkeep},
+		"identity": {func(ctx context.Context) error { _, err := identity.Resolve(ctx, testDID); return err }, mine, upkeep},
 		"poll":     {func(ctx context.Context) error { _, err := latest(ctx, testDID); return err }, "", upkeep},
 		"own look": {func(ctx context.Context) error { _, err := c.LatestCommit(Housekeeping(ctx)); return err }, "", upkeep},
 	} {

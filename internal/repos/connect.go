@@ -50,7 +50,7 @@ func (e *sourceError) Unwrap() error { return e.error }
 // connect makes a connection. It sends nothing.
 func (m *Manager) connect(k key, rt route) (*connection, error) {
 	cfg := atproto.Config{
-		PDS: rt.pds, DID: rt.did, HTTP: m.HTTP, Keys: m.Keys, Budget: m.Budgets.For(rt.pds), Clock: m.Clock,
+		PDS: rt.pds, DID: rt.did, HTTP: m.HTTP, Keys: m.Keys, Budget: m.Budgets.For(rt.pds), Tenant: k.workspace, Clock: m.Clock,
 	}
 	if rt.credentials != "" {
 		cfg.Auth = &rotating{
