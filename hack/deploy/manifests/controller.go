@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -43,15 +42,7 @@ func controller() []Object {
 		},
 	}, {
 		File: controllerFile, When: hasController,
-		Typed: &policyv1.PodDisruptionBudget{
-			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
-			ObjectMeta: inNamespace(ControllerName, controllerContainer),
-			Spec: policyv1.PodDisruptionBudgetSpec{
-				MaxUnavailable:             ptr(intstr.FromInt32(1)),
-				Selector:                   &metav1.LabelSelector{MatchLabels: selector(controllerContainer)},
-				UnhealthyPodEvictionPolicy: ptr(policyv1.AlwaysAllow),
-			},
-		},
+		Typed: oneAtATime(ControllerName, controllerContainer),
 	}, {
 		File: controllerFile, When: controllerNetwork,
 		Doc:   "It reaches the cluster's API, whose address no policy could name.",

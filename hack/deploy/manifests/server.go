@@ -6,7 +6,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -63,17 +62,9 @@ func server() []Object {
 			},
 		},
 	}, {
-		File: "poddisruptionbudget.yaml",
-		Doc:  "One replica at a time. A pod that isn't ready doesn't hold up a drain.",
-		Typed: &policyv1.PodDisruptionBudget{
-			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
-			ObjectMeta: inNamespace(Name, containerName),
-			Spec: policyv1.PodDisruptionBudgetSpec{
-				MaxUnavailable:             ptr(intstr.FromInt32(1)),
-				Selector:                   &metav1.LabelSelector{MatchLabels: selector(containerName)},
-				UnhealthyPodEvictionPolicy: ptr(policyv1.AlwaysAllow),
-			},
-		},
+		File:  "poddisruptionbudget.yaml",
+		Doc:   "One replica at a time. A pod that isn't ready doesn't hold up a drain.",
+		Typed: oneAtATime(Name, containerName),
 	}}
 }
 
