@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,6 +44,31 @@ type collectionAPI struct {
 	patchChild   func(ctx context.Context, name string, merge []byte) error
 }
 
+// listed is a typed client's List, whose result is its items.
+func listed[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context, metav1.ListOptions) ([]metav1.Object, error) {
+	return func(ctx context.Context, o metav1.ListOptions) ([]metav1.Object, error) {
+		l, err := list(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		var out []metav1.Object
+		err = meta.EachListItem(l, func(item runtime.Object) error {
+			child, err := meta.Accessor(item)
+			out = append(out, child)
+			return err
+		})
+		return out, err
+	}
+}
+
+// patched is a typed client's Patch by a merge patch, whose result doesn't matter.
+func patched[C any](patch func(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (C, error)) func(context.Context, string, []byte) error {
+	return func(ctx context.Context, name string, merge []byte) error {
+		_, err := patch(ctx, name, types.MergePatchType, merge, metav1.PatchOptions{})
+		return err
+	}
+}
+
 var infraCollections = &collectionKind{
 	kind: "InfraCollection", childKind: "Infra", user: "infracollection", nsid: schemas.Infra,
 	new: func() runtime.Object { return &v1alpha1.InfraCollection{} },
@@ -59,22 +85,9 @@ var infraCollections = &collectionKind{
 				_, err := own.UpdateStatus(ctx, o, metav1.UpdateOptions{})
 				return err
 			},
-			children: func(ctx context.Context, o metav1.ListOptions) ([]metav1.Object, error) {
-				list, err := children.List(ctx, o)
-				if err != nil {
-					return nil, err
-				}
-				out := make([]metav1.Object, 0, len(list.Items))
-				for i := range list.Items {
-					out = append(out, &list.Items[i])
-				}
-				return out, nil
-			},
+			children:    listed(children.List),
 			deleteChild: children.Delete,
-			patchChild: func(ctx context.Context, name string, merge []byte) error {
-				_, err := children.Patch(ctx, name, types.MergePatchType, merge, metav1.PatchOptions{})
-				return err
-			},
+			patchChild:  patched(children.Patch),
 		}
 	},
 }
@@ -95,22 +108,9 @@ var ephemeralInfraCollections = &collectionKind{
 				_, err := own.UpdateStatus(ctx, (*v1alpha1.EphemeralInfraCollection)(o), metav1.UpdateOptions{})
 				return err
 			},
-			children: func(ctx context.Context, o metav1.ListOptions) ([]metav1.Object, error) {
-				list, err := children.List(ctx, o)
-				if err != nil {
-					return nil, err
-				}
-				out := make([]metav1.Object, 0, len(list.Items))
-				for i := range list.Items {
-					out = append(out, &list.Items[i])
-				}
-				return out, nil
-			},
+			children:    listed(children.List),
 			deleteChild: children.Delete,
-			patchChild: func(ctx context.Context, name string, merge []byte) error {
-				_, err := children.Patch(ctx, name, types.MergePatchType, merge, metav1.PatchOptions{})
-				return err
-			},
+			patchChild:  patched(children.Patch),
 		}
 	},
 }
