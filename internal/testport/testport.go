@@ -21,7 +21,7 @@ const (
 func Listen() (net.Listener, error) {
 	var last error
 	for range tries {
-		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(end-first)))) //nolint:gosec // it is no secret
+		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(end-first))))
 		if err == nil {
 			return l, nil
 		}
