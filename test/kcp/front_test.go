@@ -89,7 +89,7 @@ func TestThroughAFront(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lifecycle(t, consumer(t, c, "fronted", behind.account))
+	lifecycle(t, consumer(t, c, "fronted", behind.account), behind.client)
 }
 
 // TestKubectl: what people type in a workspace that binds the export.

@@ -3,6 +3,7 @@ package kcp
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -20,6 +22,8 @@ import (
 
 	kcpartifacts "socialweb.computer/infra-apiserver/artifacts/kcp"
 	"socialweb.computer/infra-apiserver/internal/kcp/provider"
+	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
+	v1alpha1client "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
 )
 
 // What TestKCP needs to know of a real kcp.
@@ -34,8 +38,9 @@ const (
 	// kcpShardCA is the file with the authorities of the shards'
 	// --shard-client-cert-file.
 	kcpShardCA = "KCP_SHARD_CLIENT_CA_FILE"
-	// kcpDataDir is a data directory of dev. What signs the server's certificate is in
-	// it, as pki/ca.crt: the shards' --shard-virtual-workspace-ca-file.
+	// kcpDataDir is a data directory that dev has made. What signs the server's
+	// certificate is in it, as pki/ca.crt: the shards' --shard-virtual-workspace-ca-file.
+	// Nothing else of it is used.
 	kcpDataDir = "KCP_DATA_DIR"
 )
 
@@ -55,6 +60,12 @@ func TestKCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Clients of one authority and one user share their connections.
+	ofKCP, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(ofKCP) })
 	u, err := url.Parse(os.Getenv(kcpURL))
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +74,7 @@ func TestKCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEnvAt(t, site{data: os.Getenv(kcpDataDir), shardCA: os.Getenv(kcpShardCA), port: port, accounts: 3})
+	e := newEnvAt(t, site{data: signedAs(t, os.Getenv(kcpDataDir)), shardCA: os.Getenv(kcpShardCA), port: port, accounts: 3})
 
 	suffix := utilrand.String(5)
 	ofProvider, _ := newWorkspace(t, config, "infra-provider-"+suffix)
@@ -90,7 +101,45 @@ func TestKCP(t *testing.T) {
 	bind(t, ofConsumer, ofProvider)
 	w := consumer(t, ofConsumer, cluster, e.account(t))
 	e.mount(t, w)
-	lifecycle(t, w)
+	lifecycle(t, w, e.controller(t, cluster))
+
+	// The export's maximalPermissionPolicy stands above an administrator of the workspace.
+	w.create(t, "of-a-tenant", "in "+w.name)
+	w.refused(t, request{method: http.MethodPatch, path: infras + "/of-a-tenant/status", kind: mergePatch, body: `{"status":{"phase":"Deployed"}}`}, http.StatusForbidden, "access denied")
+	w.refused(t, request{method: http.MethodPost, path: groupPath + "/computecontracts",
+		body: `{"apiVersion":"socialweb.computer/v1alpha1","kind":"ComputeContract","metadata":{"name":"x"},"spec":{"vmName":"vm.example"}}`}, http.StatusForbidden, "access denied")
+}
+
+// signedAs makes a data directory with the authority of another: each run has accounts
+// of its own, and a data directory is of one.
+func signedAs(t *testing.T, of string) string {
+	t.Helper()
+	data := t.TempDir()
+	if err := os.Mkdir(filepath.Join(data, "pki"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ca.crt", "ca.key"} {
+		b, err := os.ReadFile(filepath.Join(of, "pki", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(data, "pki", name), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return data
+}
+
+// controller is a client of the server itself that sees one workspace, as the controller is.
+func (e *env) controller(t *testing.T, workspace string) v1alpha1client.SocialwebV1alpha1Interface {
+	t.Helper()
+	c := rest.CopyConfig(e.dev.Config)
+	c.Host += "/clusters/" + workspace
+	client, err := versioned.NewForConfig(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.SocialwebV1alpha1()
 }
 
 // newWorkspace makes a workspace below that of a client configuration, and returns its

@@ -10,14 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
+	v1alpha1client "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
 )
 
 // workspaces that are there at once in TestManyWorkspaces.
 const workspaces = 20
 
 // lifecycle is what a user does in a workspace that binds the export, and what is at
-// the PDS meanwhile. It goes through a recorded shard, and through a real kcp.
-func lifecycle(t *testing.T, w *tenant) {
+// the PDS meanwhile. It goes through a recorded shard, and through a real kcp, which lets
+// no tenant write a status: controller is the client that does.
+func lifecycle(t *testing.T, w *tenant, controller v1alpha1client.SocialwebV1alpha1Interface) {
 	t.Helper()
 	mine := "in " + w.name
 	made := w.create(t, "same", mine)
@@ -63,7 +65,7 @@ func lifecycle(t *testing.T, w *tenant) {
 	if len(table.Rows) != 2 || table.Rows[0].Cells[0] != "by-the-pds" || table.Rows[1].Cells[0] != "same" {
 		t.Errorf("%s: table %+v", w.name, table.Rows)
 	}
-	if _, err := w.client.Infras().Patch(t.Context(), "same", types.MergePatchType, []byte(`{"status":{"phase":"Deployed"}}`), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := controller.Infras().Patch(t.Context(), "same", types.MergePatchType, []byte(`{"status":{"phase":"Deployed"}}`), metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatalf("%s: status: %v", w.name, err)
 	}
 	waitFor(t, w.name+": the status in the record", func() error {
@@ -100,7 +102,8 @@ func TestManyWorkspaces(t *testing.T) {
 			names[name] = true
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				lifecycle(t, e.tenant(t, name))
+				w := e.tenant(t, name)
+				lifecycle(t, w, w.client)
 			})
 		}
 	})
