@@ -28,17 +28,17 @@ func testWatch(t *testing.T, e env) {
 
 func testWait(t *testing.T, e env) {
 	e.create(t, "wait")
-	ready := []string{"wait", "infra/wait", "--for=condition=Ready", "--timeout=60s", "-o", "name"}
+	ready := []string{"wait", "infra/wait", "--for=condition=Ready", "--timeout=5m", "-o", "name"}
 	e.k.Fails(t, "", "wait", "infra/wait", "--for=condition=Ready", "--timeout=1s")
 	lines := e.k.Follow(t, ready...)
-	phase := e.k.Follow(t, "wait", "infra/wait", "--for=jsonpath={.status.phase}=Deployed", "--timeout=60s", "-o", "name")
+	phase := e.k.Follow(t, "wait", "infra/wait", "--for=jsonpath={.status.phase}=Deployed", "--timeout=5m", "-o", "name")
 	e.k.Run(t, "patch", "infra", "wait", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"phase":"Deployed","conditions":[{"type":"Ready","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
 	testkubectl.Expect(t, lines, "wait")
 	testkubectl.Expect(t, phase, "wait")
 	e.k.Run(t, ready...) // true already
 	gone := make(chan testkubectl.Result, 1)
-	go func() { gone <- e.k.Do(t, "", "wait", "infra/wait", "--for=delete", "--timeout=60s") }()
+	go func() { gone <- e.k.Do(t, "", "wait", "infra/wait", "--for=delete", "--timeout=5m") }()
 	e.k.Run(t, "delete", "infra", "wait", "--wait=false")
 	if r := <-gone; r.Code != 0 {
 		t.Errorf("wait for the deletion: exit %d, %s", r.Code, r.Err)

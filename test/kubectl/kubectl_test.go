@@ -1,12 +1,16 @@
 package kubectl
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/testdev"
 	"socialweb.computer/infra-apiserver/internal/testkubectl"
 	"socialweb.computer/infra-apiserver/internal/testpds"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 )
 
 // env is one server with its PDS, for all cases.
@@ -115,11 +119,26 @@ func (e env) create(t *testing.T, name string) {
 	t.Cleanup(func() { e.remove(t, name) })
 }
 
-// settle waits until the server has nothing left to write to an Infra's record,
-// so that what moves after it was moved by the test.
+// settle waits until the server has nothing left to write to an Infra's record, nor the
+// status that it shows, so that what moves after it was moved by the test.
 func (e env) settle(t *testing.T, name string) {
 	t.Helper()
-	e.k.Run(t, "wait", "infra/"+name, "--for=jsonpath={.status.record.direction}=InSync", "--timeout=60s")
+	testwait.Until(t, name+" to be in sync", func() error {
+		now := e.k.Run(t, "get", "infra", name, "-o", "jsonpath={.status.record.direction} {.status.record.cid} {.status.phase}")
+		r, _, err := e.Repo.ProveRecord(t.Context(), atproto.Key{Collection: collection, RKey: name})
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			return errors.New("there is no record")
+		}
+		status, _ := r.Value["status"].(map[string]any)
+		phase, _ := status["phase"].(string)
+		if want := strings.TrimSpace("InSync " + r.CID + " " + phase); !strings.EqualFold(strings.TrimSpace(now), want) {
+			return fmt.Errorf("it is %s, the record %s", now, want)
+		}
+		return nil
+	})
 }
 
 func (e env) remove(t *testing.T, name string) {
