@@ -195,7 +195,7 @@ func TestVirtualWorkspace(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 		if t.Failed() {
-			t.Log(string(out.Bytes()))
+			t.Log(out.String())
 		}
 	}()
 	url := "https://" + address.String()
@@ -221,7 +221,7 @@ func TestVirtualWorkspace(t *testing.T) {
 	anybody := p.client("")
 	defer anybody.CloseIdleConnections()
 	eventually(ctx, t, anybody, http.MethodGet, url+"/readyz", "", http.StatusOK)
-	if n := strings.Count(string(out.Bytes()), "Ignored flags"); n != 1 || !strings.Contains(string(out.Bytes()), "cache-kubeconfig") {
+	if n := strings.Count(out.String(), "Ignored flags"); n != 1 || !strings.Contains(out.String(), "cache-kubeconfig") {
 		t.Errorf("%d lines about ignored flags", n)
 	}
 }

@@ -28,6 +28,17 @@ func (b *Buffer) Bytes() []byte {
 	return bytes.Clone(b.buf.Bytes())
 }
 
+// String is everything so far.
+func (b *Buffer) String() string { return string(b.Bytes()) }
+
+// Take is everything since the last call, which it forgets.
+func (b *Buffer) Take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.buf.Reset()
+	return b.buf.String()
+}
+
 // Len is how long it is.
 func (b *Buffer) Len() int {
 	b.mu.Lock()

@@ -17,6 +17,7 @@ import (
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/dev"
+	"socialweb.computer/infra-apiserver/internal/testbinary"
 	"socialweb.computer/infra-apiserver/internal/testpds"
 	"socialweb.computer/infra-apiserver/pkg/apiserver"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
@@ -57,30 +58,9 @@ type Dev struct {
 	// Repo is the account's repository at the PDS, past the server.
 	Repo *atproto.Client
 	// Out is what dev printed.
-	Out *Output
+	Out *testbinary.Buffer
 
 	stop func() error
-}
-
-// Output collects what dev prints.
-type Output struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write implements io.Writer.
-func (o *Output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.text = append(o.text, p...)
-	return len(p), nil
-}
-
-// String is everything so far.
-func (o *Output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return string(o.text)
 }
 
 var globals sync.Once
@@ -111,7 +91,7 @@ func Start(t testing.TB, o Options) *Dev {
 			t.Fatal(err)
 		}
 	}
-	d := &Dev{Out: &Output{}}
+	d := &Dev{Out: &testbinary.Buffer{}}
 	do.Out = d.Out
 	ready := make(chan dev.Info, 1)
 	do.Ready = func(i dev.Info) { ready <- i }

@@ -1,10 +1,8 @@
 package apiserver
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,10 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
@@ -28,6 +24,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"socialweb.computer/infra-apiserver/internal/certpair"
+	"socialweb.computer/infra-apiserver/internal/testbinary"
+	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
 // site is a server with the filters of the real one that matter at its doors. It
@@ -35,26 +33,7 @@ import (
 type site struct {
 	*httptest.Server
 	ca  *dynamiccertificates.DynamicFileCAContent
-	log *log
-}
-
-// log is written and read at once.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.text.Reset()
-	return l.text.String()
+	log testbinary.Buffer
 }
 
 // newSite has the authorities of shards in a file, which are those of all clients too.
@@ -76,7 +55,7 @@ func newSite(t *testing.T, ca *certpair.Pair) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{log: &log{}, ca: c.SecureServing.ClientCA.(*dynamiccertificates.DynamicFileCAContent)}
+	s := &site{ca: c.SecureServing.ClientCA.(*dynamiccertificates.DynamicFileCAContent)}
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, _ := request.UserFrom(r.Context())
 		ws := ""
@@ -91,7 +70,7 @@ func newSite(t *testing.T, ca *certpair.Pair) *site {
 	h = filters.WithAuthentication(h, doorAuthenticator{c.Authentication.Authenticator}, filters.Unauthorized(Codecs), nil, nil)
 	h = filters.WithRequestInfo(h, &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")})
 	d := doors{h, Codecs, door}
-	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(s.log)))
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&s.log)))
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.ServeHTTP(w, r.WithContext(klog.NewContext(r.Context(), logger)))
 	}))
@@ -144,32 +123,18 @@ func (s *site) get(t *testing.T, c *http.Client, path string, headers ...string)
 	t.Helper()
 	var g got
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { g.reused = i.Reused }})
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
+	a, err := testhttp.Client{HTTP: c, Server: s.URL, Edit: func(r *http.Request) { r.Host = "kcp.example.com" }}.
+		Do(ctx, testhttp.Request{Path: path, Header: testhttp.Headers(headers...)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Host = "kcp.example.com"
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		r.Header.Add(name, value)
+	if a.Proto != "HTTP/2.0" {
+		t.Errorf("%s: %s", path, a.Proto)
 	}
-	resp, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp.ProtoMajor != 2 {
-		t.Errorf("%s: %s", path, resp.Proto)
-	}
-	g.code, g.body, g.log = resp.StatusCode, string(b), s.log.take()
+	g.code, g.body, g.log = a.Status, string(a.Body), s.log.Take()
 	if g.code >= 400 {
-		var status metav1.Status
-		if err := json.Unmarshal(b, &status); err != nil || status.Kind != "Status" || int(status.Code) != g.code || strings.Count(g.log, "Refused at a door") != 1 {
-			t.Errorf("%s: %d %s, logged %s", path, g.code, b, g.log)
+		if int(a.Fault.Code) != g.code || strings.Count(g.log, "Refused at a door") != 1 {
+			t.Errorf("%s: %d %s, logged %s", path, g.code, g.body, g.log)
 		}
 	} else if g.log != "" {
 		t.Errorf("%s: logged %s", path, g.log)
