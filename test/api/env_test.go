@@ -2,17 +2,16 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"socialweb.computer/infra-apiserver/internal/testinfra"
 	"socialweb.computer/infra-apiserver/internal/testproxy"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
@@ -88,18 +87,7 @@ func (e *env) mount(t *testing.T, change ...func(*v1alpha1.AtprotoRepo)) {
 // awaitRepo waits for a condition of the AtprotoRepo, of its newest generation.
 func (e *env) awaitRepo(t *testing.T, condition string, status metav1.ConditionStatus) *v1alpha1.AtprotoRepo {
 	t.Helper()
-	var repo *v1alpha1.AtprotoRepo
-	waitFor(t, "AtprotoRepo "+condition+"="+string(status), func() (err error) {
-		if repo, err = e.client.AtprotoRepos().Get(t.Context(), repoName, metav1.GetOptions{}); err != nil {
-			return err
-		}
-		c := meta.FindStatusCondition(repo.Status.Conditions, condition)
-		if c == nil || c.Status != status || c.ObservedGeneration != repo.Generation {
-			return fmt.Errorf("conditions %+v", repo.Status.Conditions)
-		}
-		return nil
-	})
-	return repo
+	return testinfra.AwaitRepo(t, e.client.AtprotoRepos(), repoName, condition, status)
 }
 
 // setRepo changes the AtprotoRepo's spec.
@@ -117,15 +105,7 @@ func (e *env) setRepo(t *testing.T, change func(*v1alpha1.AtprotoRepoSpec)) {
 }
 
 // newInfra is an Infra with one contract.
-func newInfra(name, description string) *v1alpha1.Infra {
-	return &v1alpha1.Infra{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: v1alpha1.InfraSpec{
-			Description: description,
-			Contracts:   []v1alpha1.Contract{{Name: "web", State: v1alpha1.ContractStaged}},
-		},
-	}
-}
+func newInfra(name, description string) *v1alpha1.Infra { return testinfra.New(name, description) }
 
 // create makes an Infra through the API.
 func (s *server) create(t testing.TB, infra *v1alpha1.Infra) *v1alpha1.Infra {
@@ -155,19 +135,10 @@ func (s *server) infra(t testing.TB, name string) *v1alpha1.Infra {
 	return out
 }
 
-// change edits an Infra as it is now, again where it has changed meanwhile: the
-// server marks an object that was written as being in sync a moment later.
-func (s *server) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) (out *v1alpha1.Infra) {
+// change edits an Infra as it is now, again where it has changed meanwhile.
+func (s *server) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) *v1alpha1.Infra {
 	t.Helper()
-	waitFor(t, "change of "+name, func() (err error) {
-		obj := s.infra(t, name)
-		edit(obj)
-		if out, err = s.client.Infras().Update(t.Context(), obj, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
-			t.Fatalf("change of %s: %v", name, err)
-		}
-		return err
-	})
-	return out
+	return testinfra.Change(t, s.client.Infras(), name, edit)
 }
 
 // cached reads an Infra from the view alone.
@@ -184,21 +155,10 @@ func condition(i *v1alpha1.Infra, kind string) metav1.Condition {
 }
 
 // settled waits until every Infra and its record agree, with nothing left to be
-// published: from then on nothing changes by itself.
+// published.
 func (s *server) settled(t testing.TB) {
 	t.Helper()
-	waitFor(t, "everything in sync", func() error {
-		l, err := s.client.Infras().List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, i := range l.Items {
-			if i.Status.Record != nil && i.Status.Record.Direction != v1alpha1.DirectionInSync {
-				return fmt.Errorf("%s: %+v", i.Name, i.Status.Record)
-			}
-		}
-		return nil
-	})
+	testinfra.Settled(t, s.client.Infras())
 }
 
 // keys of a map, sorted.
