@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"socialweb.computer/infra-apiserver/internal/testinfra"
 	"socialweb.computer/infra-apiserver/internal/testpds"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
@@ -95,17 +94,7 @@ func (e *env) credential(t testing.TB, workspace, name string, a *testpds.Client
 // awaitRepo waits for a condition of the AtprotoRepo.
 func (w *tenant) awaitRepo(t testing.TB, condition string, status metav1.ConditionStatus) {
 	t.Helper()
-	waitFor(t, "AtprotoRepo of "+w.name, func() error {
-		repo, err := w.client.AtprotoRepos().Get(t.Context(), repoName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		c := meta.FindStatusCondition(repo.Status.Conditions, condition)
-		if c == nil || c.Status != status || c.ObservedGeneration != repo.Generation {
-			return fmt.Errorf("conditions %+v", repo.Status.Conditions)
-		}
-		return nil
-	})
+	testinfra.AwaitRepo(t, w.client.AtprotoRepos(), repoName, condition, status)
 }
 
 // path of something in the workspace, as the shard asks for it.
@@ -181,37 +170,17 @@ func (w *tenant) create(t testing.TB, name, description string) *v1alpha1.Infra 
 	return out
 }
 
-// change edits an Infra as it is now, again where it has changed meanwhile: the server
-// marks an object that was written as being in sync a moment later.
-func (w *tenant) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) (out *v1alpha1.Infra) {
+// change edits an Infra as it is now, again where it has changed meanwhile.
+func (w *tenant) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) *v1alpha1.Infra {
 	t.Helper()
-	waitFor(t, "change of "+name+" in "+w.name, func() (err error) {
-		obj := w.infra(t, name)
-		edit(obj)
-		if out, err = w.client.Infras().Update(t.Context(), obj, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
-			t.Fatalf("change of %s in %s: %v", name, w.name, err)
-		}
-		return err
-	})
-	return out
+	return testinfra.Change(t, w.client.Infras(), name, edit)
 }
 
 // settled waits until every Infra and its record agree, with nothing left to be
-// published: from then on nothing changes by itself.
+// published.
 func (w *tenant) settled(t testing.TB) {
 	t.Helper()
-	waitFor(t, "everything in sync in "+w.name, func() error {
-		l, err := w.client.Infras().List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, i := range l.Items {
-			if i.Status.Record != nil && i.Status.Record.Direction != v1alpha1.DirectionInSync {
-				return fmt.Errorf("%s: %+v", i.Name, i.Status.Record)
-			}
-		}
-		return nil
-	})
+	testinfra.Settled(t, w.client.Infras())
 }
 
 // record reads the record of an Infra at the PDS, past the server; nil: there is none.
@@ -228,15 +197,7 @@ func (w *tenant) record(t testing.TB, rkey string) map[string]any {
 }
 
 // newInfra is an Infra with one contract.
-func newInfra(name, description string) *v1alpha1.Infra {
-	return &v1alpha1.Infra{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: v1alpha1.InfraSpec{
-			Description: description,
-			Contracts:   []v1alpha1.Contract{{Name: "web", State: v1alpha1.ContractStaged}},
-		},
-	}
-}
+func newInfra(name, description string) *v1alpha1.Infra { return testinfra.New(name, description) }
 
 // newRecord is a valid record with a description.
 func newRecord(description string) map[string]any {
