@@ -194,11 +194,7 @@ func TestPollRuns(t *testing.T) {
 	p.Subscribe("did:a", r.handle) // wakes it
 	r.until(t, "1")
 	f.set("did:a", "2", nil)
-	for !clk.HasWaiters() {
-		time.Sleep(time.Millisecond)
-	}
-	clk.Step(2 * time.Second)
-	r.want(t, Gap, "2")
+	r.looks(t, clk, 1)
 	stop()
 	if p.Connected() {
 		t.Error("connected after the end")
