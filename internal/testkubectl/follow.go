@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"socialweb.computer/infra-apiserver/internal/testwait"
 )
 
-// patience is how long a line of a command that goes on may take.
-const patience = 2 * time.Minute
-
-// Follow runs a command that goes on until the test's end, and returns its lines.
+// Follow runs a command that goes on until the test's end, and returns its lines. Lines
+// that nobody takes keep neither from ending.
 func (k *Kubectl) Follow(t testing.TB, args ...string) <-chan string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -31,7 +31,10 @@ func (k *Kubectl) Follow(t testing.TB, args ...string) <-chan string {
 		defer close(lines)
 		s := bufio.NewScanner(out)
 		for s.Scan() {
-			lines <- s.Text()
+			select {
+			case lines <- s.Text():
+			case <-ctx.Done():
+			}
 		}
 		_, _ = io.Copy(io.Discard, out)
 	}()
@@ -46,7 +49,7 @@ func (k *Kubectl) Follow(t testing.TB, args ...string) <-chan string {
 // Expect waits for a line that contains all of want, and returns the lines up to it.
 func Expect(t testing.TB, lines <-chan string, want ...string) (seen []string) {
 	t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(testwait.Patience)
 	for {
 		select {
 		case line, ok := <-lines:
@@ -62,7 +65,7 @@ func Expect(t testing.TB, lines <-chan string, want ...string) (seen []string) {
 				return seen
 			}
 		case <-timeout:
-			t.Fatalf("no line with %v within %s: %q", want, patience, seen)
+			t.Fatalf("no line with %v within %s: %q", want, testwait.Patience, seen)
 		}
 	}
 }
