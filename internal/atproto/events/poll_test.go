@@ -56,11 +56,35 @@ func round(t *testing.T, p *Poll, clk *testclock.FakeClock) {
 	p.pass(t.Context())
 }
 
-// until takes events until one is of the rev.
+// until takes the Gap of a rev. Before it only those may come that tell of the connection,
+// which have none.
 func (r *recorder) until(t *testing.T, rev string) {
 	t.Helper()
-	for e := r.next(t); e.Rev != rev; e = r.next(t) {
+	for {
+		switch e := r.next(t); {
+		case e.Kind != Gap || e.Rev != "" && e.Rev != rev:
+			t.Fatalf("got %+v, want %s %s", e, Gap, rev)
+		case e.Rev == rev:
+			return
+		}
 	}
+}
+
+// moved is the next event that has a rev, while time passes.
+func (r *recorder) moved(t *testing.T, clk *testclock.FakeClock) Event {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		select {
+		case e := <-r.ch:
+			if e.Rev != "" {
+				return e
+			}
+		case <-time.After(time.Millisecond):
+			clk.Step(time.Second)
+		}
+	}
+	t.Fatal("nothing moved")
+	return Event{}
 }
 
 // pass looks at what is due, and says when the next repository is.
@@ -194,7 +218,9 @@ func TestPollRuns(t *testing.T) {
 	p.Subscribe("did:a", r.handle) // wakes it
 	r.until(t, "1")
 	f.set("did:a", "2", nil)
-	r.looks(t, clk, 1)
+	if e := r.moved(t, clk); e.Kind != Gap || e.Rev != "2" {
+		t.Errorf("after another commit: %+v", e)
+	}
 	stop()
 	if p.Connected() {
 		t.Error("connected after the end")
