@@ -111,6 +111,9 @@ func TestExplain(t *testing.T) {
 				t.Errorf("explain %s --recursive lacks %q:\n%s", kind.short, want, out)
 			}
 		}
+		if strings.Contains(out, "<empty>") {
+			t.Errorf("explain %s --recursive: %s", kind.short, out)
+		}
 		for _, field := range []string{".status", ".spec." + kind.field} {
 			out := k.Run(t, "explain", kind.resource+field)
 			if !strings.Contains(out, "DESCRIPTION") || strings.Contains(out, "<empty>") {

@@ -124,8 +124,8 @@ func (v plainVerbs) status(t *testing.T) {
 	if got := v.want(t, 200, http.MethodGet, v.one(), "", ""); strings.Contains(got, `"E2E"`) {
 		t.Errorf("the main resource took a condition: %s", got)
 	}
-	v.patch(t, 200, mergePatch, v.one()+"/status", `{`+condition+`,"metadata":{"labels":{"by":"status"}},"spec":{"nope":1}}`, `"E2E"`)
-	if got := v.want(t, 200, http.MethodGet, v.one(), "", "", `"E2E"`); strings.Contains(got, `"by"`) {
+	v.patch(t, 200, mergePatch, v.one()+"/status", `{`+condition+`,"metadata":{"labels":{"by":"status"}},"spec":`+fmt.Sprintf(`{%q:%s}}`, v.field, v.another), `"E2E"`)
+	if got := v.want(t, 200, http.MethodGet, v.one(), "", "", `"E2E"`, fmt.Sprintf(`%q:%s`, v.field, v.other)); strings.Contains(got, `"by"`) {
 		t.Errorf("a write of the status changed the rest: %s", got)
 	}
 	v.want(t, 409, http.MethodPut, v.one()+"/status", plainJSON, old, string(metav1.StatusReasonConflict))

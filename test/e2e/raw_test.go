@@ -57,6 +57,25 @@ func (c caller) try(t *testing.T, method, path, body string, headers ...string) 
 	return reply{a.Status, a.Header, string(a.Body), a.Fault}, err
 }
 
+// begin is ask where what matters is whether the request is let in: of a success, which a
+// watch goes on with, the body isn't read.
+func (c caller) begin(t *testing.T, method, path, body string, headers ...string) reply {
+	t.Helper()
+	resp, err := c.Open(t.Context(), testhttp.Request{Method: method, Path: path, Body: body, Header: testhttp.Headers(headers...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode < http.StatusBadRequest {
+		_ = resp.Body.Close()
+		return reply{code: resp.StatusCode, header: resp.Header}
+	}
+	a, err := testhttp.Read(resp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{a.Status, a.Header, string(a.Body), a.Fault}
+}
+
 // kind is one of ours, for cases that each of them has to pass.
 type kind struct {
 	name, resource, short string
