@@ -50,7 +50,7 @@ const (
 func TestKCP(t *testing.T) {
 	file := os.Getenv(kcpKubeconfig)
 	if file == "" {
-		t.Skipf("%s names no kcp, which takes half an hour to build (docs/kcp.md has how). Its shards' requests are recorded, and TestManyWorkspaces and TestThroughAFront send them", kcpKubeconfig)
+		t.Skipf("%s names no kcp (docs/kcp.md has how to build one). Its shards' requests are recorded, and TestManyWorkspaces and TestThroughAFront send them", kcpKubeconfig)
 	}
 	for _, v := range []string{kcpURL, kcpShardCA, kcpDataDir} {
 		if os.Getenv(v) == "" {
