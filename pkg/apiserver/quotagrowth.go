@@ -18,9 +18,6 @@ import (
 // it.
 func (s *quotaStorage) growth(ctx context.Context, old runtime.Object) (func(obj runtime.Object) (int, error), error) {
 	nothing := func(runtime.Object) (int, error) { return 0, nil }
-	if s.resource == socialweb.Resource("computecontracts") {
-		return nothing, nil // a release would wait for room that comes by releases
-	}
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
 	if !ok || info.Subresource != "" || info.Verb != "update" && info.Verb != "patch" {
 		return nothing, nil // a status, or a deletion that finalizers hold
@@ -28,18 +25,31 @@ func (s *quotaStorage) growth(ctx context.Context, old runtime.Object) (func(obj
 	if ws, _ := repostore.WorkspaceFrom(ctx); !s.usage.LimitsBytes(ws) {
 		return nothing, nil
 	}
+	m, err := meta.Accessor(old)
+	if err != nil {
+		return nil, err
+	}
+	held := len(m.GetFinalizers())
 	was, err := s.counted(old)
 	if err != nil {
 		return nil, err
 	}
 	return func(obj runtime.Object) (int, error) {
-		if m, err := meta.Accessor(obj); err != nil || m.GetDeletionTimestamp() != nil {
-			return 0, err // it goes: whoever lets it go must not be held up
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return 0, err
 		}
 		is, err := s.counted(obj)
+		if m.GetDeletionTimestamp() != nil && len(m.GetFinalizers()) < held {
+			is -= lettingGo
+		}
 		return is - was, err
 	}, nil
 }
+
+// lettingGo is how many bytes more an object that goes may have by an update that takes a
+// finalizer off: whoever lets it go is named in it, and must not be held up.
+const lettingGo = 1 << 10
 
 // freeManagers is how many bytes of field managers of an object don't count: a write that
 // removes something names a new one.
@@ -68,8 +78,8 @@ func (s *quotaStorage) counted(obj runtime.Object) (int, error) {
 
 // ended is a copy of obj with everything done to it that brings something to its end, or
 // keeps it from running: its contracts are released, its record stays behind, its
-// repository is asked nothing. The companion controller's finalizer is no part of it,
-// nor what infra-apiserver kcp release notes, nor what counts versions. So each of these
+// repository is asked nothing. The companion controller's finalizer, once, is no part of
+// it, nor what infra-apiserver kcp release notes, nor what counts versions. So each of these
 // can be written in a workspace that is full, and none makes an object larger by more than
 // a word.
 func ended(obj runtime.Object) (runtime.Object, error) {
@@ -80,10 +90,14 @@ func ended(obj runtime.Object) (runtime.Object, error) {
 	}
 	m.SetResourceVersion("")
 	m.SetGeneration(0)
-	m.SetFinalizers(slices.DeleteFunc(m.GetFinalizers(), func(f string) bool { return f == socialweb.FinalizerRelease }))
-	notes := m.GetAnnotations()
-	delete(notes, socialweb.AnnotationReleasing)
-	m.SetAnnotations(notes)
+	finalizers := m.GetFinalizers()
+	if i := slices.Index(finalizers, socialweb.FinalizerRelease); i >= 0 { // a list may have it many times
+		m.SetFinalizers(slices.Delete(finalizers, i, i+1))
+	}
+	if notes := m.GetAnnotations(); notes[socialweb.AnnotationReleasing] == "true" {
+		delete(notes, socialweb.AnnotationReleasing)
+		m.SetAnnotations(notes)
+	}
 	switch o := obj.(type) {
 	case *socialweb.Infra:
 		endSpec(&o.Spec)
@@ -96,6 +110,8 @@ func ended(obj runtime.Object) (runtime.Object, error) {
 	case *socialweb.AtprotoRepo:
 		o.Spec.Default, o.Spec.Access, o.Spec.StaleReads = false, socialweb.AccessNone, socialweb.StaleReadsAllow
 		o.Spec.Execution = socialweb.ExecutionObserveOnly
+	case *socialweb.ComputeContract:
+		o.Spec.Release = true
 	}
 	return obj, nil
 }
