@@ -116,7 +116,10 @@ func (p *Poll) follow() {
 	for did, a := range p.accounts {
 		if !subscribed[did] {
 			p.in[a.state]--
-			a.dropped = true // it may be looked at just now
+			a.dropped = true
+			if a.cancel != nil {
+				a.cancel() // what it finds may not come after what another look finds
+			}
 			delete(p.accounts, did)
 		}
 	}
@@ -142,8 +145,11 @@ func (p *Poll) begin(ctx context.Context) time.Duration {
 		if a.slow {
 			p.slow++
 		}
+		look, cancel := context.WithCancel(ctx)
+		a.cancel = cancel
 		go func() { // Run waits for it
-			p.look(ctx, a)
+			p.look(look, a)
+			cancel()
 			p.ended <- a
 		}()
 	}
@@ -173,6 +179,7 @@ func (p *Poll) next(now time.Time) *polled {
 // end of a look.
 func (p *Poll) end(a *polled) {
 	p.looking--
+	a.cancel = nil
 	if a.slow {
 		p.slow--
 	}

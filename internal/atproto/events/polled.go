@@ -24,6 +24,8 @@ type polled struct {
 	due   time.Time
 	// slow tells that its last look took long.
 	slow bool
+	// cancel ends the look that is under way; nil: there is none.
+	cancel context.CancelFunc
 	// dropped: nobody subscribes to it any more.
 	dropped bool
 

@@ -139,3 +139,22 @@ func TestPollOfAccountsThatHang(t *testing.T) {
 		t.Errorf("%d looks at once, %d left", h.most, h.at)
 	}
 }
+
+// TestPollOfAccountsThatAreDropped: a look that hangs ends with the last subscription, and
+// holds no place that others need.
+func TestPollOfAccountsThatAreDropped(t *testing.T) {
+	t.Parallel()
+	h := &hanging{began: make(chan chan struct{}), asked: map[string]int{}}
+	clk := testclock.NewFakeClock(time.Unix(1_800_000_000, 0))
+	p, err := NewPoll(PollOptions{Latest: h.latest, Interval: time.Second, Clock: clk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := start(t, p)
+	for i := range lookers + 1 { // one more than there are places
+		cancel := p.Subscribe(fmt.Sprint("did:hangs-", i), func(Event) {})
+		h.some(t, 1, nil)
+		cancel()
+	}
+	stop()
+}
