@@ -48,7 +48,7 @@ func (r *reconciler) actAll(ctx context.Context, k Key, d *lifecycle.Deployment,
 			continue
 		}
 		if err := r.act(ctx, k, d, a); err != nil {
-			errs = append(errs, fmt.Errorf("%s %s: %w", a.Do, a.Name, err))
+			errs = append(errs, fmt.Errorf("%s %s: %w", a.Do, a.Name, d.Hide(err))) // it is logged
 			refusals = append(refusals, refusalsOf(a.Do, a.Contract, err)...)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	testclock "k8s.io/utils/clock/testing"
 
@@ -180,5 +181,28 @@ func TestRefusedFinalizer(t *testing.T) {
 	}
 	if s.statuses != 1 || len(s.written.Status.Requests) > 0 || len(s.written.Status.Contracts) > 0 {
 		t.Errorf("%d status writes, %+v", s.statuses, s.written.Status)
+	}
+}
+
+// quoting is a server that repeats what it was sent, as validation does.
+type quoting struct{ refusing }
+
+func (*quoting) Create(_ context.Context, _ *lifecycle.Deployment, action *lifecycle.Action) error {
+	return apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("ComputeContract").GroupKind(), action.Name, field.ErrorList{
+		field.Invalid(field.NewPath("spec", "userData"), "hunter2", "too short"), field.NotFound(field.NewPath("spec", "secretsRef"), "web-tls"),
+	})
+}
+
+// What the worker logs of a refusal tells of no Secret either, nor what a field has.
+func TestErrorTellsNoSecret(t *testing.T) {
+	d := &lifecycle.Deployment{Kind: lifecycle.KindInfra, ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1", Finalizers: []string{v1alpha1.FinalizerRelease}}}
+	d.Spec.Contracts = []v1alpha1.Contract{{Name: "a", State: v1alpha1.ContractRequested}}
+	d.Spec.Secrets = []v1alpha1.ContractSecret{{Contract: "a", SecretRef: v1alpha1.SecretReference{Name: "web-tls"}}}
+	d.Status.Requests = []v1alpha1.ContractRequest{{Contract: "a", ComputeContract: "infra-web-a"}}
+	d.Status.Contracts = []v1alpha1.ContractStatus{{Name: "a", Phase: v1alpha1.ContractPhaseRequesting}}
+	r := &reconciler{api: &quoting{}, cache: &seenOne{deployment: d}, clock: testclock.NewFakePassiveClock(time.Now()), tell: newTeller(nil)}
+	_, err := r.reconcile(t.Context(), Key{lifecycle.KindInfra, defaultWorkspace, "web"})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "too short") || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "web-tls") {
+		t.Errorf("%v", err)
 	}
 }

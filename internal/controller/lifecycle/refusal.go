@@ -122,3 +122,18 @@ func (d *Deployment) hideSecrets(text string) string {
 		return word
 	})
 }
+
+// Hide is err without the names of the deployment's Secrets and the values of fields: what
+// an API says of a ComputeContract may repeat what was sent.
+func (d *Deployment) Hide(err error) error { return &hiding{err, d.hideSecrets(err.Error())} }
+
+// hiding is an error with another text.
+type hiding struct {
+	err  error
+	text string
+}
+
+func (h *hiding) Error() string { return h.text }
+
+// Unwrap is the error itself.
+func (h *hiding) Unwrap() error { return h.err }
