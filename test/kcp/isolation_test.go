@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -169,8 +170,9 @@ func (s *side) write(t testing.TB, i int) error {
 	}
 	for _, r := range steps {
 		a := s.ask(t, r.request)
+		end := time.Now().Add(patience)
 		for again := false; a.status != r.done && (!again || a.status != r.doneBefore); again = true {
-			if !a.again() {
+			if !a.again() || time.Now().After(end) {
 				return fmt.Errorf("%s %s in %s: %w", r.method, name, s.name, a.err())
 			}
 			a = s.ask(t, r.request)

@@ -140,6 +140,6 @@ type AtprotoRepoStatus struct {
 	// spec.execution Follow. Only the server writes it.
 	ExecuteGranted bool
 	// conditions of the repository: Ready, Reachable, Authorized, Streaming and
-	// SwapSupported.
+	// SwapSupported among others.
 	Conditions []metav1.Condition
 }

@@ -81,7 +81,7 @@ type InfraCollectionStatus struct {
 	// children are the records, in the order of their URIs: as many of them as fit
 	// into 1,000,000 bytes of JSON.
 	Children []CollectionChild
-	// conditions of the collection: Ready and Truncated.
+	// conditions of the collection: Ready, Truncated and WorkspaceBound.
 	Conditions []metav1.Condition
 }
 

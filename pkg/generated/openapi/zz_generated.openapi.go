@@ -3057,7 +3057,7 @@ func schema_pkg_apis_socialweb_v1alpha1_AtprotoRepoStatus(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions of the repository: Ready, Reachable, Authorized, Streaming and SwapSupported.",
+							Description: "conditions of the repository: Ready, Reachable, Authorized, Streaming and SwapSupported among others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4483,7 +4483,7 @@ func schema_pkg_apis_socialweb_v1alpha1_InfraCollectionStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions of the collection: Ready and Truncated.",
+							Description: "conditions of the collection: Ready, Truncated and WorkspaceBound.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

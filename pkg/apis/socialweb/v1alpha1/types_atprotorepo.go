@@ -174,7 +174,7 @@ type AtprotoRepoStatus struct {
 	// +optional
 	ExecuteGranted bool `json:"executeGranted,omitempty"`
 	// conditions of the repository: Ready, Reachable, Authorized, Streaming and
-	// SwapSupported.
+	// SwapSupported among others.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge

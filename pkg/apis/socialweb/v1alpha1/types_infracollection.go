@@ -102,7 +102,7 @@ type InfraCollectionStatus struct {
 	// +optional
 	// +listType=atomic
 	Children []CollectionChild `json:"children,omitempty"`
-	// conditions of the collection: Ready and Truncated.
+	// conditions of the collection: Ready, Truncated and WorkspaceBound.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge

@@ -33,7 +33,7 @@ type AtprotoRepoStatusApplyConfiguration struct {
 	// spec.execution Follow. Only the server writes it.
 	ExecuteGranted *bool `json:"executeGranted,omitempty"`
 	// conditions of the repository: Ready, Reachable, Authorized, Streaming and
-	// SwapSupported.
+	// SwapSupported among others.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

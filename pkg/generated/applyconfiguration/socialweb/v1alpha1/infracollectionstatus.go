@@ -22,7 +22,7 @@ type InfraCollectionStatusApplyConfiguration struct {
 	// children are the records, in the order of their URIs: as many of them as fit
 	// into 1,000,000 bytes of JSON.
 	Children []CollectionChildApplyConfiguration `json:"children,omitempty"`
-	// conditions of the collection: Ready and Truncated.
+	// conditions of the collection: Ready, Truncated and WorkspaceBound.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
