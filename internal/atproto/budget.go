@@ -35,7 +35,7 @@ type BudgetOptions struct {
 // don't use up the limit of our address: after a 429 everyone pauses until the
 // PDS's reset, and is told so at once instead of asking again.
 //
-// Where requests have to wait for their turn, turns go round among their accounts.
+// Where requests have to wait for their turn, turns go round among their tenants.
 // One that has queued much keeps no other waiting for longer than a round, and is
 // the one that is refused.
 type Budget struct {

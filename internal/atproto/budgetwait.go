@@ -18,12 +18,17 @@ func Housekeeping(ctx context.Context) context.Context {
 	return context.WithValue(ctx, housekeepingKey{}, true)
 }
 
-// flowOf a call is its account, as one tenant uses it; "" for the server's own.
+// flowOf a call is its tenant, or the account where there is none; "" for the server's
+// own. A tenant gets no more turns by naming more accounts: to read one needs no
+// credentials.
 func flowOf(ctx context.Context, c *call) string {
 	if ctx.Value(housekeepingKey{}) != nil {
 		return ""
 	}
-	return c.tenant + " " + c.did
+	if c.tenant != "" {
+		return "tenant " + c.tenant
+	}
+	return "account " + c.did
 }
 
 // lineOf a call within its flow.

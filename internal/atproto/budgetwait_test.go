@@ -113,6 +113,34 @@ func TestHousekeepingWaitsAsOne(t *testing.T) {
 	}
 }
 
+// TestTenantOfManyAccountsIsOne: a tenant that reads 40 accounts, and queues for each, keeps
+// another waiting for one turn, as does an account that is no tenant's.
+func TestTenantOfManyAccountsIsOne(t *testing.T) {
+	t.Parallel()
+	b, clk := emptied(BudgetOptions{Rate: 10, MaxWait: 4 * time.Second})
+	for i := range 40 {
+		if _, err := b.enter(flowOf(t.Context(), &call{tenant: "many", did: fmt.Sprint("did:", i)}), bulk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		var others []*waiter
+		for _, c := range []*call{{tenant: "one", did: "did:0"}, {did: "did:0"}} {
+			w, err := b.enter(flowOf(t.Context(), c), bulk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			others = append(others, w)
+		}
+		clk.Step(300 * time.Millisecond) // one turn of each
+		for _, w := range others {
+			if got := b.state(w); got != "goes" {
+				t.Errorf("round %d: %s", i, got)
+			}
+		}
+	}
+}
+
 // TestBudgetHoldsItsPromises: however accounts come, wait and give up, no more requests
 // go than the rate allows; none waits for longer than it may; a request of an account
 // that had no turn lately goes when it was foretold; and at the end nothing is kept.

@@ -46,8 +46,9 @@ type Config struct {
 	// says is honoured, for this client alone. Take it from a Budgets registry so
 	// that clients of one host share it.
 	Budget *Budget
-	// Tenant for whom the account is used, a workspace; "": nobody in particular. Of
-	// two that use the same account each waits for its own turns of the Budget.
+	// Tenant for whom the account is used, a workspace: all accounts of one together
+	// take turns of the Budget with the other tenants. "": nobody in particular, and
+	// the account takes turns of its own.
 	Tenant string
 	// Clock for backoff, pauses and cached keys; nil: the real one.
 	Clock clock.WithTicker

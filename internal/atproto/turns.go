@@ -6,7 +6,7 @@ import (
 )
 
 // turns says which of the requests that wait for one host goes next: start-time fair
-// queueing (Goyal, Vin, Chen 1996) over flows, which are accounts. Each flow is due at
+// queueing (Goyal, Vin, Chen 1996) over flows, which are tenants or accounts. Each flow is due at
 // a virtual time, one turn later with each that it takes, and the earliest goes first:
 // flows that all wait take turns, and one that comes newly waits for what is left of a
 // round, however much the others have queued. Guarded by Budget.mu.
@@ -23,7 +23,8 @@ type turns struct {
 // turn is a turn's length in virtual time. It divides by small numbers.
 const turn = int64(720720)
 
-// flow is what waits of one account, as one tenant uses it, or of the server's own.
+// flow is what waits of one tenant, of one account that is no tenant's, or of the
+// server's own.
 type flow struct {
 	name string
 	// due is when its next turn begins.

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// TestEachCallTakesItsAccountsTurn: also those that are made on the way to another, and
+// TestEachCallTakesItsTenantsTurn: also those that are made on the way to another, and
 // the server's own are nobody's.
-func TestEachCallTakesItsAccountsTurn(t *testing.T) {
+func TestEachCallTakesItsTenantsTurn(t *testing.T) {
 	t.Parallel()
 	f := newFakePDS(t)
 	b, clk := emptied(BudgetOptions{Rate: 0.001, MaxWait: 24 * time.Hour})
 	cfg := f.config(t)
-	cfg.Budget, cfg.Clock, cfg.Tenant = b, clk, "tenant"
+	cfg.Budget, cfg.Clock, cfg.Tenant = b, clk, "shop"
 	auth, err := NewPasswordAuth(cfg, Credentials{Identifier: testDID, Password: "p"})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestEachCallTakesItsAccountsTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const mine = "tenant " + testDID
+	const mine = "tenant shop"
 	for name, tc := range map[string]struct {
 		call func(context.Context) error
 		flow string

@@ -47,10 +47,19 @@ type sourceError struct{ error }
 // Unwrap gives the cause.
 func (e *sourceError) Unwrap() error { return e.error }
 
+// tenantOf a workspace: the server's own is nobody's, and each of its accounts waits for
+// itself.
+func tenantOf(workspace string) string {
+	if workspace == repostore.DefaultWorkspace {
+		return ""
+	}
+	return workspace
+}
+
 // connect makes a connection. It sends nothing.
 func (m *Manager) connect(k key, rt route) (*connection, error) {
 	cfg := atproto.Config{
-		PDS: rt.pds, DID: rt.did, HTTP: m.HTTP, Keys: m.Keys, Budget: m.Budgets.For(rt.pds), Tenant: k.workspace, Clock: m.Clock,
+		PDS: rt.pds, DID: rt.did, HTTP: m.HTTP, Keys: m.Keys, Budget: m.Budgets.For(rt.pds), Tenant: tenantOf(k.workspace), Clock: m.Clock,
 	}
 	if rt.credentials != "" {
 		cfg.Auth = &rotating{
