@@ -104,18 +104,19 @@ func TestFlightNeverSharesAnEarlierRun(t *testing.T) {
 		<-gate
 		return fmt.Errorf("run %d", n)
 	}
-	call := func() <-chan error {
-		c := make(chan error, 1)
-		go func() { c <- f.do(t.Context(), fn) }()
-		return c
+	call := func() (<-chan error, *waitedFor) {
+		c, ctx := make(chan error, 1), &waitedFor{Context: t.Context(), waits: make(chan struct{})}
+		go func() { c <- f.do(ctx, fn) }()
+		return c, ctx
 	}
-	first := call()
+	first, _ := call()
 	<-begun
 	var later []<-chan error
 	for range 5 {
-		later = append(later, call())
+		c, ctx := call()
+		<-ctx.waits // it has joined a run
+		later = append(later, c)
 	}
-	eventually(t, "the later callers to join", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.next != nil })
 	left, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := f.do(left, fn); !errors.Is(err, context.Canceled) {
@@ -126,7 +127,7 @@ func TestFlightNeverSharesAnEarlierRun(t *testing.T) {
 		t.Errorf("the first caller got %v", err)
 	}
 	<-begun
-	close(gate) // one that came late has a third run
+	close(gate)
 	for _, c := range later {
 		if err := <-c; err.Error() == "run 1" {
 			t.Error("a later caller shared the earlier run")
@@ -134,9 +135,21 @@ func TestFlightNeverSharesAnEarlierRun(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if runs > 3 {
+	if runs != 2 {
 		t.Errorf("%d runs for callers that could share two", runs)
 	}
+}
+
+// waitedFor is a context that tells when somebody waits for its end.
+type waitedFor struct {
+	context.Context
+	once  sync.Once
+	waits chan struct{}
+}
+
+func (c *waitedFor) Done() <-chan struct{} {
+	c.once.Do(func() { close(c.waits) })
+	return c.Context.Done()
 }
 
 // outages are the ways in which a PDS can be out of reach, with what a read
