@@ -2,10 +2,13 @@ package repostore
 
 import (
 	"context"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
 )
 
 // progressInterval is between two questions how far a look has come.
@@ -97,8 +100,7 @@ func (h *history) known(from, to int64) (quiet, known bool) {
 func (h *history) ask(ctx context.Context, from, to int64) bool {
 	ctx, cancel := context.WithTimeout(ctx, h.bounds.look)
 	defer cancel()
-	// A stream of its own: progress is told once all watches of a stream are up to it.
-	ctx = clientv3.WithRequireLeader(ctx)
+	ctx = ownStream(ctx)
 	past := h.etcd.Watch(ctx, h.prefix, clientv3.WithPrefix(), clientv3.WithRev(from+1), clientv3.WithProgressNotify())
 	tick := time.NewTicker(progressInterval)
 	defer tick.Stop()
@@ -127,6 +129,17 @@ func (h *history) ask(ctx context.Context, from, to int64) bool {
 			}
 		}
 	}
+}
+
+// looks counts those of this process.
+var looks atomic.Uint64
+
+// ownStream is a context whose watch has a stream to etcd for itself. The client shares
+// one among all whose contexts have the same metadata, and progress is told to all of
+// them: what an earlier look has asked for could come to a watch that has just begun,
+// before its events, and would pass for there being none.
+func ownStream(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "infra-look", strconv.FormatUint(looks.Add(1), 10))
 }
 
 // learn takes in the first events after from, in their order. None: there was nothing

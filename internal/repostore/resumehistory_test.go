@@ -2,12 +2,15 @@ package repostore
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
 )
 
 // countingWatcher counts the looks at etcd. One that is silent never answers.
@@ -16,10 +19,17 @@ type countingWatcher struct {
 	looks  atomic.Int64
 	silent atomic.Bool
 	looked chan struct{} // if not nil: told of each look
+
+	mu      sync.Mutex
+	streams []string // of the looks, by what the client tells them apart
+	shared  []string // of looks that are over, or of none: progress was asked for there
 }
 
 func (c *countingWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	c.looks.Add(1)
+	c.mu.Lock()
+	c.streams = append(c.streams, stream(ctx))
+	c.mu.Unlock()
 	if c.looked != nil {
 		c.looked <- struct{}{}
 	}
@@ -29,7 +39,18 @@ func (c *countingWatcher) Watch(ctx context.Context, key string, opts ...clientv
 	return c.Watcher.Watch(ctx, key, opts...)
 }
 
+// stream that the client takes for a context.
+func stream(ctx context.Context) string {
+	md, _ := metadata.FromOutgoingContext(ctx)
+	return fmt.Sprint(md)
+}
+
 func (c *countingWatcher) RequestProgress(ctx context.Context) error {
+	c.mu.Lock()
+	if s := stream(ctx); c.streams[len(c.streams)-1] != s {
+		c.shared = append(c.shared, s)
+	}
+	c.mu.Unlock()
 	if c.silent.Load() {
 		return nil
 	}
@@ -145,6 +166,24 @@ func TestResumingRemembers(t *testing.T) {
 		if n := p.etcd.looks.Load(); n != step.looks {
 			t.Errorf("%s: %d looks at etcd, want %d", step.name, n, step.looks)
 		}
+	}
+}
+
+// TestResumingAsksOnItsOwnStream: the progress that one look asks for isn't told to the watch
+// of another, which it could overtake the events of.
+func TestResumingAsksOnItsOwnStream(t *testing.T) {
+	p := newPast(t, 2)
+	another := newHistory(p.etcd, p.history.prefix+"another/")
+	another.bounds = p.history.bounds
+	for _, h := range []*history{p.history, another, p.history, another} {
+		n := len(p.etcd.streams)
+		if !h.quiet(t.Context(), p.revs[15-n], p.revs[19-n]) {
+			t.Errorf("look %d: something happened", n)
+		}
+	}
+	slices.Sort(p.etcd.streams)
+	if distinct := slices.Compact(slices.Clone(p.etcd.streams)); len(distinct) != 4 || len(p.etcd.shared) > 0 {
+		t.Errorf("streams %q, others' %q", p.etcd.streams, p.etcd.shared)
 	}
 }
 
