@@ -209,6 +209,15 @@ func TestWorkspaceRoomForSmallerOnes(t *testing.T) {
 	r.holds("room for a large one", 0, "a", "b", "c")
 }
 
+var errUnreachable = errors.New("etcd isn't to be reached")
+
+// unreachable is an etcd that nothing can be read from.
+type unreachable struct{ clientv3.KV }
+
+func (unreachable) Get(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return nil, errUnreachable
+}
+
 // Records that want room stay known where it can't be found out how much there is.
 func TestRoomOfOneKindFails(t *testing.T) {
 	c := collecting(newWorld(t), "A", newMemRepo(sideDID), AccessReadWrite)
@@ -218,15 +227,12 @@ func TestRoomOfOneKindFails(t *testing.T) {
 	widget, pod := recordKey("a"), atproto.Key{Collection: podCollection, RKey: "p"}
 	m.beyondLocked(widgetCollection).add(widget, 0)
 	m.beyondLocked(podCollection).add(pod, 0)
-	ctx, cancel := context.WithCancel(c.ctx())
-	cancel()
-	for failed := 0; failed < 20; { // in either order of the kinds
-		taken, err := m.roomFor(ctx)
-		if err != nil {
-			failed++
-		}
-		for _, key := range taken { // etcd's client can answer before it sees that ctx has ended
-			m.beyondLocked(key.Collection).add(key, 0)
+	gone := clientv3.NewCtxClient(t.Context())
+	gone.KV, gone.Lease, gone.Watcher = unreachable{c.etcd.KV}, c.etcd.Lease, c.etcd.Watcher
+	c.hub.etcd = gone
+	for range 20 { // in either order of the kinds
+		if _, err := m.roomFor(c.ctx()); !errors.Is(err, errUnreachable) {
+			t.Fatalf("counted without etcd: %v", err)
 		}
 	}
 	if m.beyond[widgetCollection].len() != 1 || m.beyond[podCollection].len() != 1 {
