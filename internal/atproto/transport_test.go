@@ -1,12 +1,12 @@
 package atproto
 
 import (
+	"context"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -16,43 +16,71 @@ import (
 // connections, and all are answered.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
-	var now, most atomic.Int64
-	full := make(chan struct{})
-	var once sync.Once
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-full }))
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			n := now.Add(1)
-			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
-			}
-			if n >= maxConns {
-				once.Do(func() { close(full) })
-			}
-		case http.StateClosed, http.StateHijacked:
-			now.Add(-1)
-		case http.StateActive, http.StateIdle:
+	synctest.Test(t, func(t *testing.T) {
+		const requested = maxConns + 100
+		var dialed, served atomic.Int64
+		answer := make(chan struct{})
+		l := pipes{make(chan net.Conn), make(chan struct{})}
+		s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			served.Add(1)
+			<-answer
+		})}
+		go func() { _ = s.Serve(l) }()
+		defer func() { _ = s.Close() }()
+		transport := NewTransport(true)
+		defer transport.CloseIdleConnections()
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			dialed.Add(1)
+			return l.dial(ctx)
 		}
-	}
-	s.Start()
-	defer s.Close()
-	transport := NewTransport(true)
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
-	var requests errgroup.Group
-	for range maxConns + 100 {
-		requests.Go(func() error {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, http.NoBody)
-			if err != nil {
-				return err
-			}
-			resp, err := client.Do(req)
-			if err != nil {
-				return err
-			}
-			return resp.Body.Close()
-		})
-	}
-	require.NoError(t, requests.Wait())
-	require.EqualValues(t, maxConns, most.Load())
+		client := &http.Client{Transport: transport}
+		var requests errgroup.Group
+		for range requested {
+			requests.Go(func() error {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://pds.example", http.NoBody)
+				if err != nil {
+					return err
+				}
+				resp, err := client.Do(req)
+				if err != nil {
+					return err
+				}
+				return resp.Body.Close()
+			})
+		}
+		synctest.Wait() // until none gets on without an answer
+		require.EqualValues(t, maxConns, dialed.Load())
+		require.EqualValues(t, maxConns, served.Load())
+		close(answer)
+		require.NoError(t, requests.Wait())
+		require.EqualValues(t, requested, served.Load())
+	})
 }
+
+// pipes is a listener whose connections are within the process.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p pipes) dial(ctx context.Context) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error   { close(p.closed); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Net: "pipe"} }

@@ -80,12 +80,23 @@ func TestDeploymentInAFullWorkspace(t *testing.T) {
 	e := &env{server: s.workspace(t, ws), account: a, proxy: newProxy(t, a)}
 	e.credential(t, ws, repoName, a.DID, a.Password)
 	e.mount(t)
+	user := s.asUser(t, ws)
+	// counted waits until the workspace is seen to be full: what the server itself makes, and
+	// a status, are counted once etcd tells of them.
+	counted := func(what string, r request) {
+		waitFor(t, what, func() error {
+			if a := user.do(t, dryRun(r)); a.status != http.StatusForbidden {
+				return fmt.Errorf("%d %s", a.status, a.body)
+			}
+			return nil
+		})
+	}
 	e.create(t, newInfra("other", "x"))
-	web := newInfra("web", "x")
-	web.Spec.Contracts[0].State = v1alpha1.ContractRequested
-	e.create(t, web)
+	e.create(t, newInfra("web", "x"))
+	counted("three objects", request{method: http.MethodPost, path: infras, body: manifest("more", "x")})
+	e.change(t, "web", func(i *v1alpha1.Infra) { i.Spec.Contracts[0].State = v1alpha1.ContractRequested })
 
-	web = e.inPhase(t, "web", v1alpha1.ContractPhaseRequesting, v1alpha1.ReasonQuotaExceeded)
+	web := e.inPhase(t, "web", v1alpha1.ContractPhaseRequesting, v1alpha1.ReasonQuotaExceeded)
 	c := meta.FindStatusCondition(web.Status.Conditions, v1alpha1.ConditionContractsAdmitted)
 	if c.Status != metav1.ConditionFalse || !strings.HasPrefix(c.Message, `creation refused: web: computecontracts.socialweb.computer "infra-web-web" is forbidden: exceeded quota: workspace `+ws+`, requested: objects=1, `) {
 		t.Errorf("%+v", c)
@@ -117,11 +128,13 @@ func TestDeploymentInAFullWorkspace(t *testing.T) {
 		_, err := e.client.Infras().UpdateStatus(t.Context(), now, metav1.UpdateOptions{})
 		return err
 	})
-	user := s.asUser(t, ws)
-	patch := func(body string) answer {
-		return user.do(t, request{method: http.MethodPatch, path: infras + "/web", kind: mergePatch, body: body})
+	update := func(body string) request {
+		return request{method: http.MethodPatch, path: infras + "/web", kind: mergePatch, body: body}
 	}
-	refusedBy(t, "a label", patch(`{"metadata":{"labels":{"a":"b"}}}`), "bytes", ws)
+	patch := func(body string) answer { return user.do(t, update(body)) }
+	const label = `{"metadata":{"labels":{"a":"b"}}}`
+	counted("the status", update(label))
+	refusedBy(t, "a label", patch(label), "bytes", ws)
 	if a := patch(`{"metadata":{"finalizers":null}}`); a.status != http.StatusOK {
 		t.Errorf("its finalizer's end: %d %s", a.status, a.body)
 	}
