@@ -21,7 +21,7 @@ func newKCPWorkspaces() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workspaces",
 		Short: "List the workspaces that have objects, and which of them are gone",
-		Long: "Lists the workspaces that have objects. GONE counts the objects that say that their workspace is gone, of those that speak of it: the Infras and EphemeralInfras, and AtprotoRepos and collections once it has gone. " +
+		Long: "Lists the workspaces that have objects. GONE counts the objects that say that their workspace is gone, of those that speak of it: the Infras and EphemeralInfras, and the other kinds once it has gone. " +
 			"With --kcp-kubeconfig kcp is asked too which of them bind the APIExport now.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
@@ -41,6 +42,9 @@ type API interface {
 	// Withdraw makes a ComputeContract Released, provided that it has the
 	// resourceVersion that is given.
 	Withdraw(ctx context.Context, c *v1alpha1.ComputeContract) error
+	// Tell writes the conditions of a ComputeContract, provided that it has the
+	// resourceVersion that is given.
+	Tell(ctx context.Context, c *v1alpha1.ComputeContract, conditions []metav1.Condition) error
 	// Free takes the finalizer off a ComputeContract of the given resourceVersion.
 	Free(ctx context.Context, c *v1alpha1.ComputeContract) error
 }

@@ -32,12 +32,25 @@ func (r *reconciler) reconcileContract(ctx context.Context, k Key) (time.Time, e
 	case lifecycle.Free:
 		err = r.api.Free(ctx, cc)
 	default:
-		return at, nil
+		return at, r.flag(ctx, k, cc)
 	}
 	if err = ignoreGone(err); err != nil {
 		return time.Time{}, fmt.Errorf("%s: %w", verb, err)
 	}
 	return at, nil
+}
+
+// flag says on a ComputeContract that its workspace is gone, or is back. It comes last:
+// nothing that ends one waits for it.
+func (r *reconciler) flag(ctx context.Context, k Key, cc *v1alpha1.ComputeContract) error {
+	conditions, changed := lifecycle.ContractConditions(cc, r.workspace(k.Workspace), r.clock.Now())
+	if !changed {
+		return nil
+	}
+	if err := ignoreGone(r.api.Tell(ctx, cc, conditions)); err != nil {
+		return fmt.Errorf("conditions: %w", err)
+	}
+	return nil
 }
 
 // holder says who stands behind a ComputeContract. That somebody is gone takes a

@@ -68,9 +68,12 @@ func (c *calls) Delete(ctx context.Context, workspace, name string, uid types.UI
 
 // Withdraw implements API.
 func (c *calls) Withdraw(ctx context.Context, cc *v1alpha1.ComputeContract) error {
-	p := metaPatch{Status: map[string]any{"phase": v1alpha1.ComputeReleased}}
-	p.Metadata.UID, p.Metadata.ResourceVersion = cc.UID, cc.ResourceVersion
-	return c.patch(ctx, workspaceOf(cc), cc.Name, &p, "status")
+	return c.patchStatus(ctx, cc, map[string]any{"phase": v1alpha1.ComputeReleased})
+}
+
+// Tell implements API.
+func (c *calls) Tell(ctx context.Context, cc *v1alpha1.ComputeContract, conditions []metav1.Condition) error {
+	return c.patchStatus(ctx, cc, map[string]any{"conditions": conditions})
 }
 
 // Free implements API.
@@ -85,6 +88,13 @@ func (c *calls) Free(ctx context.Context, cc *v1alpha1.ComputeContract) error {
 	}
 	_, err = client.ComputeContracts().Patch(ctx, cc.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	return err
+}
+
+// patchStatus changes fields of the status of what has not changed since.
+func (c *calls) patchStatus(ctx context.Context, cc *v1alpha1.ComputeContract, status map[string]any) error {
+	p := metaPatch{Status: status}
+	p.Metadata.UID, p.Metadata.ResourceVersion = cc.UID, cc.ResourceVersion
+	return c.patch(ctx, workspaceOf(cc), cc.Name, &p, "status")
 }
 
 // patch sends only what changes: fields that this version doesn't know stay.

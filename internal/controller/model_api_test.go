@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"socialweb.computer/infra-apiserver/internal/controller/lifecycle"
@@ -229,6 +230,12 @@ func (a *steppedAPI) Withdraw(_ context.Context, cc *v1alpha1.ComputeContract) e
 	return a.changeContract("withdraw", cc.Name, cc.UID, cc.ResourceVersion, func(cc *v1alpha1.ComputeContract) {
 		a.laws.withdrawn(cc)
 		cc.Status.Phase = v1alpha1.ComputeReleased
+	})
+}
+
+func (a *steppedAPI) Tell(_ context.Context, cc *v1alpha1.ComputeContract, conditions []metav1.Condition) error {
+	return a.changeContract("tell", cc.Name, cc.UID, cc.ResourceVersion, func(cc *v1alpha1.ComputeContract) {
+		cc.Status.Conditions = conditions
 	})
 }
 

@@ -14,10 +14,7 @@ import (
 // observe gathers what a decision on a deployment, read already, depends on. What
 // can't be read is an error: nothing is decided on half of the truth.
 func (r *reconciler) observe(ctx context.Context, k Key, d *lifecycle.Deployment) (*lifecycle.Observed, error) {
-	w := lifecycle.WorkspaceStays
-	if r.workspaces != nil {
-		w = r.workspaces(k.Workspace)
-	}
+	w := r.workspace(k.Workspace)
 	o := &lifecycle.Observed{Deployment: d, Now: r.clock.Now(), Workspace: w, Gate: r.gate(k, d, w), Found: map[string]*v1alpha1.ComputeContract{}}
 	cached := r.cache.ContractsOf(d.UID)
 	for _, q := range lifecycle.Questions(d, o.Gate) {

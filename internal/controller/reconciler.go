@@ -20,6 +20,14 @@ type reconciler struct {
 	workspaces func(name string) lifecycle.Workspace
 }
 
+// workspace is what is known of one.
+func (r *reconciler) workspace(name string) lifecycle.Workspace {
+	if r.workspaces == nil {
+		return lifecycle.WorkspaceStays
+	}
+	return r.workspaces(name)
+}
+
 // reconcile takes the next step of an object.
 func (r *reconciler) reconcile(ctx context.Context, k Key) (time.Time, error) {
 	if k.Kind == kindContract {

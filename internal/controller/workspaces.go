@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -47,19 +48,28 @@ func (i *informers) workspaces() []string {
 	return slices.DeleteFunc(slices.Compact(out), func(ws string) bool { return ws == defaultWorkspace })
 }
 
-// workspace: its deployments, once it is gone; once it is back, those that say that it
-// was gone.
+// workspace: its deployments and ComputeContracts, once it is gone; once it is back, those
+// that say that it was gone.
 func (w wake) workspace(ws string, is bindings.State) {
-	for _, informer := range []cache.SharedIndexInformer{w.infras, w.ephemerals} {
+	for _, informer := range []cache.SharedIndexInformer{w.infras, w.ephemerals, w.computeContracts} {
 		objs, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, ws)
 		if err != nil {
 			continue // there is such an index
 		}
 		for _, o := range objs {
-			d := deploymentOf(o)
-			if is == bindings.Gone || meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionWorkspaceBound) != nil {
-				w.add(keyOfDeployment(d))
+			k, conditions := flagged(o)
+			if is == bindings.Gone || meta.FindStatusCondition(conditions, v1alpha1.ConditionWorkspaceBound) != nil {
+				w.add(k)
 			}
 		}
 	}
+}
+
+// flagged is what says that its workspace is gone, and the conditions in which it does.
+func flagged(o any) (Key, []metav1.Condition) {
+	if cc, ok := o.(*v1alpha1.ComputeContract); ok {
+		return keyOf(kindContract, cc), cc.Status.Conditions
+	}
+	d := deploymentOf(o)
+	return keyOfDeployment(d), d.Status.Conditions
 }

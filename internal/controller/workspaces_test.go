@@ -101,6 +101,18 @@ func (s tenants) deploy(ws string, ttl int32) {
 	})
 }
 
+// contractSays tells whether what is held in a workspace says this of it.
+func (s tenants) contractSays(ws, want string) func(ctx context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		cc, err := s.in(ws).ComputeContracts().Get(ctx, "infra-web-front", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		c := meta.FindStatusCondition(cc.Status.Conditions, v1alpha1.ConditionWorkspaceBound)
+		return c != nil && string(c.Status)+" "+c.Reason == want, nil
+	}
+}
+
 func (s tenants) phase(ws, name string, p v1alpha1.ComputeContractPhase) {
 	s.Helper()
 	patch := fmt.Appendf(nil, `{"status":{"phase":%q}}`, p)
@@ -176,6 +188,7 @@ func TestWorkspaceGoes(t *testing.T) {
 
 	kcp.Shard(0).Unbind("goes")
 	s.eventually("flag", func(context.Context) (bool, error) { return s.bound("goes") == metav1.ConditionFalse, nil })
+	s.eventually("flag of its ComputeContract", s.contractSays("goes", "False "+v1alpha1.ReasonWorkspaceGone))
 	if _, err := s.in("goes").Infras().Patch(t.Context(), "web", types.MergePatchType,
 		[]byte(`{"spec":{"contracts":[{"name":"front","state":"Requested"},{"name":"back","state":"Requested"}]}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -212,6 +225,7 @@ func TestWorkspaceGoes(t *testing.T) {
 	kcp.Invalidate("")
 	kcp.Shard(0).Bind("goes", true)
 	s.eventually("back", func(context.Context) (bool, error) { return s.bound("goes") == metav1.ConditionTrue, nil })
+	s.eventually("its ComputeContract", s.contractSays("goes", "True "+v1alpha1.ReasonWorkspaceBound))
 	s.eventually("what waited", func(ctx context.Context) (bool, error) {
 		_, err := s.in("goes").ComputeContracts().Get(ctx, "infra-web-back", metav1.GetOptions{})
 		return err == nil, ignoreNotFound(err)

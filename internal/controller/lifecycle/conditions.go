@@ -55,7 +55,7 @@ func (o *Observed) conditions(m mode, results []result, next *Decision) []metav1
 		meta.RemoveStatusCondition(&out, v1alpha1.ConditionExecuting)
 	}
 	o.admittedCondition(&out, set, results, next)
-	o.workspaceCondition(&out, set)
+	workspaceCondition(o.Workspace, &out, "it is kept, and nothing new is requested", set)
 	return out
 }
 

@@ -1,13 +1,17 @@
 package lifecycle
 
 import (
+	"slices"
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
-// messageGone is what is said of a deployment whose workspace is gone. It is published.
+// messageGone is what is said of what is in a workspace that is gone. Of a deployment it is
+// published.
 const messageGone = "its workspace doesn't bind the APIExport any more, or isn't there"
 
 // Workspace is what is known of the workspace of a deployment.
@@ -31,11 +35,11 @@ func (d *Deployment) forsaken(w Workspace) bool {
 
 // workspaceCondition says that the workspace is gone, or is back. Of one that never went
 // nothing is said: each object would have to be written for it.
-func (o *Observed) workspaceCondition(conditions *[]metav1.Condition, set func(kind string, is bool, reason, message string)) {
+func workspaceCondition(is Workspace, conditions *[]metav1.Condition, gone string, set func(kind string, is bool, reason, message string)) {
 	const kind = v1alpha1.ConditionWorkspaceBound
-	switch o.Workspace {
+	switch is {
 	case WorkspaceGone:
-		set(kind, false, v1alpha1.ReasonWorkspaceGone, messageGone+": it is kept, and nothing new is requested")
+		set(kind, false, v1alpha1.ReasonWorkspaceGone, messageGone+": "+gone)
 	case WorkspaceBound:
 		if meta.FindStatusCondition(*conditions, kind) != nil {
 			set(kind, true, v1alpha1.ReasonWorkspaceBound, "")
@@ -44,4 +48,22 @@ func (o *Observed) workspaceCondition(conditions *[]metav1.Condition, set func(k
 		meta.RemoveStatusCondition(conditions, kind)
 	case WorkspaceUnknown:
 	}
+}
+
+// ContractConditions are those of a ComputeContract with what is known of its workspace.
+// changed tells whether it says otherwise now.
+func ContractConditions(cc *v1alpha1.ComputeContract, is Workspace, now time.Time) (out []metav1.Condition, changed bool) {
+	out = slices.Clone(cc.Status.Conditions)
+	workspaceCondition(is, &out, "it is kept until somebody releases the workspace", func(kind string, is bool, reason, message string) {
+		// No observedGeneration: it is no answer to what is declared.
+		c := metav1.Condition{
+			Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+		}
+		if is {
+			c.Status = metav1.ConditionTrue
+		}
+		changed = meta.SetStatusCondition(&out, c)
+	})
+	return out, changed || len(out) != len(cc.Status.Conditions)
 }

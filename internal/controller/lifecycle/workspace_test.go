@@ -1,7 +1,9 @@
 package lifecycle
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,23 @@ func workspaceTold(conditions []metav1.Condition) string {
 		return string(c.Status) + " " + c.Reason
 	}
 	return ""
+}
+
+// contractTold is what a ComputeContract that said something before says then, and
+// whether it has to be written for it: once, and with what others say of it.
+func contractTold(before []metav1.Condition, sees Workspace) (told string, written bool) {
+	cc := contract("7:Held")
+	cc.Status.Conditions = append(slices.Clone(before), metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "Other"})
+	got, written := ContractConditions(cc, sees, now)
+	told = workspaceTold(got)
+	if !meta.IsStatusConditionTrue(got, "Other") {
+		told += ", without another's"
+	}
+	cc.Status.Conditions = got
+	if _, again := ContractConditions(cc, sees, now.Add(time.Hour)); again {
+		told += ", again and again"
+	}
+	return told, written
 }
 
 // A workspace that is gone is told once, keeps the gate shut also while nobody knows any
@@ -41,7 +60,12 @@ func TestWorkspaceGoesAndComes(t *testing.T) {
 		d := infra(requested)
 		if c.before != "" {
 			reason := map[metav1.ConditionStatus]string{metav1.ConditionTrue: v1alpha1.ReasonWorkspaceBound, metav1.ConditionFalse: v1alpha1.ReasonWorkspaceGone}[c.before]
-			d.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionWorkspaceBound, Status: c.before, Reason: reason}}
+			message := map[metav1.ConditionStatus]string{metav1.ConditionFalse: messageGone + ": it is kept until somebody releases the workspace"}[c.before]
+			d.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionWorkspaceBound, Status: c.before, Reason: reason, Message: message}}
+		}
+		was := workspaceTold(d.Status.Conditions)
+		if told, written := contractTold(d.Status.Conditions, c.sees); told != c.want || written != (told != was) {
+			t.Errorf("%s: a ComputeContract is told %q, written %t", c.name, told, written)
 		}
 		gate := Gate(d, c.sees, nil, nil)
 		if gate.Allowed != c.runs {

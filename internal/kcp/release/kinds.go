@@ -26,8 +26,9 @@ const (
 var Resources = []string{infras, ephemerals, collections, ephemeralCs, contracts, repos}
 
 // telling are those that say that their workspace is gone: the controller says it of
-// deployments, the server of what leads to repositories, if it asks the kcp.
-var telling = []string{infras, ephemerals, collections, ephemeralCs, repos}
+// deployments and ComputeContracts, the server of what leads to repositories, if it asks
+// the kcp.
+var telling = []string{infras, ephemerals, collections, ephemeralCs, contracts, repos}
 
 // objects of a workspace by resource.
 type objects map[string][]item

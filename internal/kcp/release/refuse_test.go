@@ -9,8 +9,8 @@ import (
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
-// TestWhoSays: deployments have to say that the workspace is gone, AtprotoRepos and
-// collections may; none may say that it is there, and one has to say something.
+// TestWhoSays: deployments have to say that the workspace is gone, AtprotoRepos,
+// collections and ComputeContracts may; none may say that it is there, and one has to say something.
 func TestWhoSays(t *testing.T) {
 	t.Parallel()
 	says := func(is metav1.ConditionStatus) (i item) {
@@ -36,7 +36,10 @@ func TestWhoSays(t *testing.T) {
 		"a repository alone":                      {objects{repos: {says(gone)}}, false, false},
 		"a collection alone":                      {objects{collections: {says("")}, ephemeralCs: {says(gone)}}, false, false},
 		"a repository, a deployment nothing":      {objects{repos: {says(gone)}, infras: {says("")}}, true, false},
-		"nobody":                                  {objects{repos: {says("")}, contracts: {says(gone)}}, true, false},
+		"nobody":                                  {objects{repos: {says("")}, contracts: {says("")}}, true, false},
+		"a ComputeContract alone":                 {objects{repos: {says("")}, contracts: {says(gone)}}, false, false},
+		"a deployment, its contract nothing":      {objects{infras: {says(gone)}, contracts: {says("")}}, false, false},
+		"a deployment, its contract it's there":   {objects{infras: {says(gone)}, contracts: {says(there)}}, true, true},
 		"a release that was interrupted":          {objects{repos: {begun}}, false, false},
 		"back":                                    {objects{ephemerals: {says(there)}}, true, true},
 	} {

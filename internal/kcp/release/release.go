@@ -96,7 +96,8 @@ func (r *run) refuse(has objects) error {
 	has.each(func(resource string, o *item) {
 		is := bound(o)
 		said = said || is == metav1.ConditionFalse
-		// Of what leads to repositories only the server may say it, and needn't.
+		// Of what leads to repositories only the server may say it, and needn't; nor need it
+		// be said of a ComputeContract, which may be served elsewhere.
 		deploys := resource == infras || resource == ephemerals
 		if o.DeletionTimestamp == nil && is != metav1.ConditionFalse && (deploys || is == metav1.ConditionTrue) {
 			not = append(not, title(resource, o))
@@ -104,7 +105,7 @@ func (r *run) refuse(has objects) error {
 	}, telling...)
 	switch {
 	case len(not) > 0:
-		return fmt.Errorf("%w: condition %s isn't False on %s; the controller sets it, and the server on AtprotoRepos and collections (run with --workspaces and --kcp-kubeconfig); --force releases it all the same",
+		return fmt.Errorf("%w: condition %s isn't False on %s; the controller sets it, on AtprotoRepos and collections the server (run with --workspaces and --kcp-kubeconfig); --force releases it all the same",
 			ErrNotGone, v1alpha1.ConditionWorkspaceBound, some(not))
 	case !said && has.count(infras, ephemerals) == 0 && !r.begun(has):
 		return fmt.Errorf("%w: it has nothing that would say so; --force releases it all the same", ErrNotGone)

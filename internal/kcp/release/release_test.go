@@ -1,9 +1,9 @@
 package release_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,42 +16,45 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"socialweb.computer/infra-apiserver/internal/kcp/release"
+	"socialweb.computer/infra-apiserver/internal/testbinary"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
-// interrupted runs a release until something is so, and interrupts it then.
-func (s *site) interrupted(so func(context.Context) (bool, error)) (out string, err error) {
+// interrupted runs a release until it has said words and something is so, and interrupts
+// it then.
+func (s *site) interrupted(words string, so func(context.Context) (bool, error)) (string, error) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		out, err = s.runIn(ctx, release.Options{})
-	}()
-	s.eventually("what is to be interrupted", so)
+	var out testbinary.Buffer
+	ended := make(chan error, 1)
+	go func() { ended <- s.runIn(ctx, &out, release.Options{}) }()
+	s.eventually("what is to be interrupted", func(ctx context.Context) (bool, error) {
+		is, err := so(ctx)
+		return is && strings.Contains(out.String(), words), err
+	})
 	cancel()
-	<-done
-	return out, err
+	err := <-ended
+	return out.String(), err
 }
 
 // run a release, and return what it printed.
 func (s *site) run(o release.Options) (string, error) {
 	s.Helper()
-	return s.runIn(s.Context(), o)
+	var out testbinary.Buffer
+	err := s.runIn(s.Context(), &out, o)
+	return out.String(), err
 }
 
-func (s *site) runIn(ctx context.Context, o release.Options) (string, error) {
-	var out bytes.Buffer
+func (s *site) runIn(ctx context.Context, out io.Writer, o release.Options) error {
 	server, err := release.NewServer(s.dev.Config)
 	if err != nil {
-		return "", err
+		return err
 	}
-	o.Server, o.Out, o.Poll = server, &out, 20*time.Millisecond
+	o.Server, o.Out, o.Poll = server, out, 20*time.Millisecond
 	if o.Workspace == "" {
 		o.Workspace = "goes"
 	}
-	err = release.Run(ctx, o)
-	return out.String(), err
+	return release.Run(ctx, o)
 }
 
 // A workspace that goes is released when somebody says so, also while its PDS is away, and
@@ -78,7 +81,7 @@ func TestRelease(t *testing.T) {
 	}
 
 	s.pds.Stop()
-	out, err = s.interrupted(func(ctx context.Context) (bool, error) {
+	out, err = s.interrupted("infra/alices: deleted", func(ctx context.Context) (bool, error) {
 		cc, err := s.in("goes").ComputeContracts().Get(ctx, "infra-web-front", metav1.GetOptions{})
 		return err == nil && cc.Spec.Release, err
 	})
@@ -142,7 +145,7 @@ func (s *site) refuses() {
 	}
 	before := s.versions("*")
 	for _, ws := range []string{"default", "*", "", "a/b", "A", "..", "x.y"} {
-		if err := release.Run(s.Context(), release.Options{Server: server, Workspace: ws, Force: true, Out: &bytes.Buffer{}}); err == nil {
+		if err := release.Run(s.Context(), release.Options{Server: server, Workspace: ws, Force: true, Out: &testbinary.Buffer{}}); err == nil {
 			s.Errorf("%q was accepted", ws)
 		}
 	}
@@ -166,7 +169,7 @@ func (s *site) listed() {
 	if own.Gone() || own.Flagged != 0 || own.Objects["infras"] != 1 || own.Objects["atprotorepos"] != 1 {
 		s.Errorf("its own: %+v", own)
 	}
-	if !goes.Gone() || goes.Telling != 4 || goes.Objects["infras"] != 3 || goes.Objects["ephemeralinfras"] != 1 ||
+	if !goes.Gone() || goes.Telling != 6 || goes.Objects["infras"] != 3 || goes.Objects["ephemeralinfras"] != 1 ||
 		goes.Objects["infracollections"] != 1 || goes.Objects["computecontracts"] != 2 || goes.Objects["atprotorepos"] != 2 {
 		s.Errorf("the other: %+v", goes)
 	}

@@ -245,7 +245,8 @@ func (s *site) login(a testpds.Account) *atproto.Client {
 	return repo
 }
 
-// flagged tells whether all deployments of the workspace "goes" say that it is gone.
+// flagged tells whether all deployments and ComputeContracts of the workspace "goes" say
+// that it is gone.
 func (s *site) flagged(ctx context.Context) (bool, error) {
 	infras, err := s.in("goes").Infras().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -266,7 +267,16 @@ func (s *site) flagged(ctx context.Context) (bool, error) {
 			n++
 		}
 	}
-	return n == 4, nil
+	contracts, err := s.in("goes").ComputeContracts().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return false, err
+	}
+	for i := range contracts.Items {
+		if !meta.IsStatusConditionFalse(contracts.Items[i].Status.Conditions, v1alpha1.ConditionWorkspaceBound) {
+			return false, nil
+		}
+	}
+	return n == 4 && len(contracts.Items) > 0, nil
 }
 
 // versions of the Infras, EphemeralInfras, collections and ComputeContracts of a workspace,

@@ -12,8 +12,8 @@ import (
 type Workspace struct {
 	// Name of it.
 	Name string
-	// Telling are its Infras and EphemeralInfras, and those of its AtprotoRepos and
-	// collections that speak of the workspace. Flagged say that it is gone.
+	// Telling are its Infras and EphemeralInfras, and those of its other objects that speak
+	// of the workspace. Flagged say that it is gone.
 	Telling, Flagged int
 	// Objects that it has, by resource.
 	Objects map[string]int

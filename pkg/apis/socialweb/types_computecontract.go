@@ -127,7 +127,7 @@ type ComputeContractStatus struct {
 	HeldAt *metav1.Time
 	// finishedAt is when it was Released or had Failed.
 	FinishedAt *metav1.Time
-	// conditions of the contract.
+	// conditions of the contract. WorkspaceBound is the companion controller's.
 	Conditions []metav1.Condition
 }
 

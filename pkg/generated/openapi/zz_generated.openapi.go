@@ -3458,7 +3458,7 @@ func schema_pkg_apis_socialweb_v1alpha1_ComputeContractStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions of the contract.",
+							Description: "conditions of the contract. WorkspaceBound is the companion controller's.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

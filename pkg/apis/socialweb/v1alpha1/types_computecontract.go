@@ -163,7 +163,7 @@ type ComputeContractStatus struct {
 	// finishedAt is when it was Released or had Failed.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// conditions of the contract.
+	// conditions of the contract. WorkspaceBound is the companion controller's.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge

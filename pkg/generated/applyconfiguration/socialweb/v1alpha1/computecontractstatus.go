@@ -34,7 +34,7 @@ type ComputeContractStatusApplyConfiguration struct {
 	HeldAt *v1.Time `json:"heldAt,omitempty"`
 	// finishedAt is when it was Released or had Failed.
 	FinishedAt *v1.Time `json:"finishedAt,omitempty"`
-	// conditions of the contract.
+	// conditions of the contract. WorkspaceBound is the companion controller's.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
