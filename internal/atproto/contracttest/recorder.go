@@ -104,6 +104,6 @@ func (e *env) firehose(t *testing.T, did string, keys atproto.KeyResolver, curso
 func (e *env) listening(t *testing.T, c *atproto.Client, keys atproto.KeyResolver) (*events.Firehose, *recorder, func()) {
 	t.Helper()
 	f, rec, stop := e.firehose(t, c.DID(), keys, 0)
-	waitForACommit(t, c, rec)
+	heard(t, c, rec)
 	return f, rec, stop
 }
