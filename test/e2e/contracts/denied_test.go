@@ -58,7 +58,7 @@ func TestPolicyDeniesContract(t *testing.T) {
 	}
 
 	end()
-	plane.Fulfiller(t).Await(t, computeName(name), func(c *v1alpha1.ComputeContract) error { return nil })
+	plane.Fulfiller(t).Await(t, computeName(name), func(*v1alpha1.ComputeContract) error { return nil })
 	awaitInfra(t, name, func(o *v1alpha1.Infra) error {
 		if c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionContractsAdmitted); c != nil {
 			return fmt.Errorf("it still says %+v", c)
