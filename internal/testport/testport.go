@@ -3,10 +3,12 @@
 package testport
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
 
 // The ports are below those that systems give away by themselves: while nothing listens
@@ -17,17 +19,39 @@ const (
 	tries = 100
 )
 
-// Listen listens at a free port of 127.0.0.1.
+// claims are the UDP ports of the numbers that this process has given away. They are held
+// until it ends, so that no other process's tests get one whose server is down.
+var claims struct {
+	sync.Mutex
+	held []net.PacketConn
+}
+
+// Listen listens at a free port of 127.0.0.1, which stays this process's own.
 func Listen() (net.Listener, error) {
 	var last error
 	for range tries {
-		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(end-first))))
+		l, err := listen(net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(end-first))))
 		if err == nil {
 			return l, nil
 		}
 		last = err
 	}
 	return nil, fmt.Errorf("no free port of loopback in %d tries: %w", tries, last)
+}
+
+func listen(address string) (net.Listener, error) {
+	claim, err := net.ListenPacket("udp4", address)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp4", address)
+	if err != nil {
+		return nil, errors.Join(err, claim.Close())
+	}
+	claims.Lock()
+	defer claims.Unlock()
+	claims.held = append(claims.held, claim)
+	return l, nil
 }
 
 // Free is the address of a port that Listen has found free.
