@@ -35,7 +35,7 @@ type suiteOptions struct {
 	clusterScoped  bool          // the cache's keys have no namespace
 	stockOnly      bool          // exchanged transformers are the stock store's alone
 	bareKeys       bool          // errors name keys without our prefix
-	created        bool          // Create returns once the cache shows the object
+	created        bool          // Create returns once the cache and the watches show the object
 }
 
 // suiteEnv is the storage of one case: a real etcd, a real PDS, the stock store,
@@ -55,6 +55,7 @@ type suiteEnv struct {
 
 	store     *Store
 	delegator *cacher.CacheDelegator // nil: raw
+	watches   seenWatches
 
 	point atomic.Pointer[func(string) bool] // the hub's failpoint
 }

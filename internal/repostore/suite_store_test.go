@@ -64,14 +64,19 @@ func (s suiteStore) Create(ctx context.Context, key string, obj, out runtime.Obj
 	if err := s.Interface.Create(wctx, key, obj, out, ttl); err != nil || !s.env.created {
 		return err
 	}
-	// The watches of some cases compare what was there when they began.
+	rev, err := storage.APIObjectVersioner{}.ObjectResourceVersion(out)
+	if err != nil {
+		return err
+	}
+	// The watches of some cases compare what was there when they began, and take what
+	// doesn't come at once for lost.
 	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, wait.ForeverTestTimeout, true, func(ctx context.Context) (bool, error) {
 		shown := newPod()
 		err := s.Get(ctx, key, storage.GetOptions{ResourceVersion: "0"}, shown)
 		if storage.IsNotFound(err) {
 			return false, nil
 		}
-		return err == nil && apiequality.Semantic.DeepEqual(shown, out), err
+		return err == nil && apiequality.Semantic.DeepEqual(shown, out) && s.env.watches.reached(key, rev), err
 	})
 }
 
@@ -103,7 +108,11 @@ func (s suiteStore) GuaranteedUpdate(ctx context.Context, key string, out runtim
 }
 
 func (s suiteStore) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	return s.Interface.Watch(s.in(ctx, key), key, opts)
+	w, err := s.Interface.Watch(s.in(ctx, key), key, opts)
+	if err == nil && s.env.created {
+		w = s.env.watches.of(key, w)
+	}
+	return w, err
 }
 
 func (s suiteStore) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
