@@ -74,9 +74,7 @@ func lifecycle(t *testing.T, w *tenant, controller v1alpha1client.SocialwebV1alp
 		}
 		return nil
 	})
-	if err := w.client.Infras().Delete(t.Context(), "same", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.remove(t, "same")
 	events.change(t, "DELETED", "same", "patched "+mine)
 	if r := w.record(t, "same"); r != nil {
 		t.Errorf("%s: record of what was deleted: %v", w.name, r)

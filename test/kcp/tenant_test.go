@@ -170,6 +170,25 @@ func (w *tenant) create(t testing.TB, name, description string) *v1alpha1.Infra 
 	return out
 }
 
+// remove deletes an Infra, again where the PDS was too slow to tell whether it has deleted
+// the record: it may be gone then.
+func (w *tenant) remove(t testing.TB, name string) {
+	t.Helper()
+	r := request{method: http.MethodDelete, path: infras + "/" + name}
+	again := false
+	waitFor(t, "the deletion of "+name, func() error {
+		a := w.do(t, r)
+		switch {
+		case a.later():
+			again = true
+			return a.err()
+		case a.status != http.StatusOK && !(again && a.status == http.StatusNotFound):
+			t.Fatalf("deletion of %s in %s: %d %s", name, w.name, a.status, a.body)
+		}
+		return nil
+	})
+}
+
 // change edits an Infra as it is now, again where it has changed meanwhile.
 func (w *tenant) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) *v1alpha1.Infra {
 	t.Helper()
