@@ -29,7 +29,7 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object,
 	if out == nil {
 		out = s.mapper.New()
 	}
-	return s.fail(s.create(ctx, ref, obj.DeepCopyObject(), out), ref)
+	return notAgain(ctx, obj, s.fail(s.create(ctx, ref, obj.DeepCopyObject(), out), ref))
 }
 
 func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Object) error {

@@ -21,7 +21,7 @@ func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Ob
 		return err
 	}
 	u := update{Store: s, ref: ref, out: out, ignoreNotFound: ignoreNotFound, pre: pre, tryUpdate: tryUpdate}
-	return s.fail(u.run(ctx), ref)
+	return notAgain(ctx, nil, s.fail(u.run(ctx), ref))
 }
 
 // update is one GuaranteedUpdate.
