@@ -29,7 +29,8 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object,
 	if out == nil {
 		out = s.mapper.New()
 	}
-	return notAgain(ctx, obj, s.fail(s.create(ctx, ref, obj.DeepCopyObject(), out), ref))
+	err = s.create(ctx, ref, obj.DeepCopyObject(), out)
+	return notAgain(ctx, obj, err, s.fail(err, ref))
 }
 
 func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Object) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -44,8 +46,50 @@ func TestUnknownOutcomeIsSentAgain(t *testing.T) {
 func TestWhatIsKnownIsSentAgain(t *testing.T) {
 	ctx := Once(context.Background())
 	for _, err := range []error{nil, unavailable(atproto.ErrUnavailable), apierrors.NewConflict(noResource, "a", ErrContended)} {
-		if got := notAgain(ctx, runtime.Object(nil), err); got != err { //nolint:errorlint // the same
+		if got := notAgain(ctx, runtime.Object(nil), err, err); got != err { //nolint:errorlint // the same
 			t.Errorf("%v became %v", err, got)
+		}
+	}
+}
+
+// downKV is an etcd that isn't there.
+type downKV struct{ clientv3.KV }
+
+func (downKV) Txn(context.Context) clientv3.Txn { return downTxn{} }
+func (downKV) Get(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return nil, rpctypes.ErrNoLeader
+}
+
+type downTxn struct{}
+
+func (t downTxn) If(...clientv3.Cmp) clientv3.Txn      { return t }
+func (t downTxn) Then(...clientv3.Op) clientv3.Txn     { return t }
+func (t downTxn) Else(...clientv3.Op) clientv3.Txn     { return t }
+func (downTxn) Commit() (*clientv3.TxnResponse, error) { return nil, rpctypes.ErrNoLeader }
+
+// Where etcd goes once the record was put, the object comes to be all the same: by
+// generateName it must not be created again.
+func TestWhatStandsIsNotSentAgain(t *testing.T) {
+	r := alone(t)
+	hub, etcd := r.store.hub, r.store.hub.etcd
+	hub.failpoint = func(point string) bool {
+		if point == "create.before-view" {
+			hub.etcd = &clientv3.Client{KV: downKV{}}
+		}
+		return false
+	}
+	for name, generated := range map[string]bool{"named": false, "g-1": true} {
+		w := aWidget(name, "x")
+		if generated {
+			w.GenerateName = "g-"
+		}
+		_, err := r.create(r.ctx(), w)
+		hub.etcd = etcd
+		if _, again := apierrors.SuggestsClientDelay(err); !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) || again == generated {
+			t.Errorf("%s: %v, sent again: %t", name, err, again)
+		}
+		if r.repo.value(recordKey(name)) == nil {
+			t.Errorf("%s has no record", name)
 		}
 	}
 }

@@ -89,7 +89,10 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 		return done, err
 	}
 	s.hub.step(string(w.op) + ".before-view")
-	return s.finish(ctx, w, it, rev, out)
+	if done, err = s.finish(ctx, w, it, rev, out); err != nil {
+		err = &stoodError{err}
+	}
+	return done, err
 }
 
 // prepare makes the intent and the record of a public write.

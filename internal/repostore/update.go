@@ -21,7 +21,8 @@ func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Ob
 		return err
 	}
 	u := update{Store: s, ref: ref, out: out, ignoreNotFound: ignoreNotFound, pre: pre, tryUpdate: tryUpdate}
-	return notAgain(ctx, nil, s.fail(u.run(ctx), ref))
+	err = u.run(ctx)
+	return notAgain(ctx, nil, err, s.fail(err, ref))
 }
 
 // update is one GuaranteedUpdate.
