@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"socialweb.computer/infra-apiserver/internal/metrics"
 	"socialweb.computer/infra-apiserver/internal/repostore"
@@ -37,7 +36,7 @@ func (d doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := r.Context()
-	if appends(r) {
+	if appends(r) { // whichever door it came by
 		ctx = repostore.Once(ctx)
 	}
 	if c.known && c.masters && !c.shard {
@@ -53,12 +52,6 @@ func (d doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		removeIdentity(r2.Header)
 	}
 	d.next.ServeHTTP(w, r2)
-}
-
-// appends tells whether a request may do something else when it is sent again.
-func appends(r *http.Request) bool {
-	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	return r.Method == http.MethodPatch && types.PatchType(strings.TrimSpace(kind)) == types.JSONPatchType
 }
 
 // enter decides about a request. Without an entry and a refusal it came by neither

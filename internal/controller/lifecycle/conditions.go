@@ -15,11 +15,16 @@ import (
 // shownNames is how many contracts a condition's message names.
 const shownNames = 5
 
-// condition that is False, at a time.
-func (d *Deployment) condition(kind, reason, message string, now time.Time) metav1.Condition {
+// condition that holds or doesn't since a time; generation 0: it is no answer to what is
+// declared.
+func condition(kind string, is bool, reason, message string, generation int64, now time.Time) metav1.Condition {
+	status := metav1.ConditionFalse
+	if is {
+		status = metav1.ConditionTrue
+	}
 	return metav1.Condition{
-		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
-		ObservedGeneration: d.Generation, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+		Type: kind, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 	}
 }
 
@@ -28,11 +33,7 @@ func (d *Deployment) condition(kind, reason, message string, now time.Time) meta
 func (o *Observed) conditions(m mode, results []result, next *Decision) []metav1.Condition {
 	out := slices.Clone(o.Deployment.Status.Conditions)
 	set := func(kind string, is bool, reason, message string) {
-		c := o.Deployment.condition(kind, reason, message, o.Now)
-		if is {
-			c.Status = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&out, c)
+		meta.SetStatusCondition(&out, condition(kind, is, reason, message, o.Deployment.Generation, o.Now))
 	}
 	ready, reason, message := o.ready(m, results)
 	set(v1alpha1.ConditionReady, ready, reason, message)

@@ -61,7 +61,7 @@ func Refuse(d *Deployment, refusals []Refusal, now time.Time) (status v1alpha1.E
 	if len(names) > 0 {
 		ours += some(names) + ": "
 	}
-	next := d.condition(v1alpha1.ConditionContractsAdmitted, first.Reason, bounded(ours+d.hideSecrets(first.Text)), now)
+	next := condition(v1alpha1.ConditionContractsAdmitted, false, first.Reason, bounded(ours+d.hideSecrets(first.Text)), d.Generation, now)
 	if last := meta.FindStatusCondition(status.Conditions, next.Type); last != nil && last.ObservedGeneration == next.ObservedGeneration {
 		same := last.Reason == next.Reason && strings.HasPrefix(last.Message, ours) && shape(last.Message) == shape(next.Message)
 		if same || now.Before(last.LastTransitionTime.Add(retell)) {

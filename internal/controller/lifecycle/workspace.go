@@ -55,15 +55,7 @@ func workspaceCondition(is Workspace, conditions *[]metav1.Condition, gone strin
 func ContractConditions(cc *v1alpha1.ComputeContract, is Workspace, now time.Time) (out []metav1.Condition, changed bool) {
 	out = slices.Clone(cc.Status.Conditions)
 	workspaceCondition(is, &out, "it is kept until somebody releases the workspace", func(kind string, is bool, reason, message string) {
-		// No observedGeneration: it is no answer to what is declared.
-		c := metav1.Condition{
-			Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
-			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
-		}
-		if is {
-			c.Status = metav1.ConditionTrue
-		}
-		changed = meta.SetStatusCondition(&out, c)
+		changed = meta.SetStatusCondition(&out, condition(kind, is, reason, message, 0, now))
 	})
 	return out, changed || len(out) != len(cc.Status.Conditions)
 }
