@@ -30,7 +30,7 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object,
 		out = s.mapper.New()
 	}
 	err = s.create(ctx, ref, obj.DeepCopyObject(), out)
-	return notAgain(ctx, obj, err, s.fail(err, ref))
+	return notAgain(ctx, obj, s.fail(err, ref))
 }
 
 func (s *Store) create(ctx context.Context, ref objectRef, obj, out runtime.Object) error {
@@ -91,7 +91,7 @@ func (s *Store) createPrivate(ctx context.Context, ref objectRef, obj, out runti
 	if errors.Is(err, errMoved) {
 		return again, nil
 	}
-	return finished, err
+	return finished, unanswered(err)
 }
 
 func (s *Store) createRecord(ctx context.Context, ref objectRef, m *mount, uri recordURI, obj, out runtime.Object) (outcome, error) {

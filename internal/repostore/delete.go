@@ -89,7 +89,7 @@ func (s *Store) deletePrivate(ctx context.Context, ref objectRef, sn snapshot, o
 		return again, nil
 	}
 	if err != nil || !sn.stamp.orphaned() {
-		return finished, err
+		return finished, unanswered(err)
 	}
 	m, uri, err := s.mountFor(ref.workspace, sn.stamp.URI)
 	if err != nil {
@@ -161,10 +161,13 @@ func (s *Store) deleteRecord(ctx context.Context, ref objectRef, sn snapshot, pr
 		rev = latest.Rev
 	}
 	s.hub.step("delete.before-view")
+	var done outcome
 	if out == nil {
-		return s.finishCorrupt(ctx, ref, sn, it, rev)
+		done, err = s.finishCorrupt(ctx, ref, sn, it, rev)
+	} else {
+		done, err = s.finishDeletion(ctx, ref, m, uri, sn, it, rev, pre, out)
 	}
-	return s.finishDeletion(ctx, ref, m, uri, sn, it, rev, pre, out)
+	return done, stood("delete", uri, err)
 }
 
 // finishDeletion deletes the view of a record whose deletion was committed at rev.
@@ -179,7 +182,7 @@ func (s *Store) finishDeletion(ctx context.Context, ref objectRef, m *mount, uri
 		switch {
 		case err != nil:
 			s.release(ctx, ref, it)
-			return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
+			return finished, err
 		case now == nil:
 			return s.deletedByOthers(ctx, ref, m, uri, sn, pre, out)
 		case now.rec != nil: // created again
@@ -194,14 +197,14 @@ func (s *Store) finishDeletion(ctx context.Context, ref objectRef, m *mount, uri
 // gave it up.
 func (s *Store) deletedByOthers(ctx context.Context, ref objectRef, m *mount, uri recordURI, sn snapshot, pre *storage.Preconditions, out runtime.Object) (outcome, error) {
 	if err := s.ingest(ctx, m, uri.Key, ingestOptions{wait: true}); err != nil {
-		return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
+		return finished, err
 	}
 	at, last, err := s.deletedAt(ctx, ref, sn.revision)
 	if at != 0 && last != sn.revision && pre != nil && pre.ResourceVersion != nil {
 		err = errors.New("another version than was demanded") // a private write joined: see join.go
 	}
 	if err != nil {
-		return finished, fmt.Errorf("delete %s: %w: %w", uri, ErrOvertaken, err)
+		return finished, err
 	}
 	if at == 0 {
 		return again, nil

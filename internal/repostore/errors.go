@@ -22,9 +22,9 @@ var (
 	ErrContended = errors.New("too many writes at once")
 	// ErrRecordWon: an edit made elsewhere stands against this write.
 	ErrRecordWon = errors.New("an edit of the record made elsewhere won")
-	// ErrOvertaken: the put stands, but others settled or changed the object
-	// before this write could finish it. The caller must read.
-	ErrOvertaken = errors.New("written, but overtaken before it could be confirmed")
+	// ErrOvertaken: the put stands, or may, but this write couldn't finish it: others
+	// settled or changed the object before, or etcd failed. The caller must read.
+	ErrOvertaken = errors.New("written, but not confirmed")
 	// ErrBusy: another write of this record is in flight.
 	ErrBusy = errors.New("a write of this record is in flight")
 	// ErrNotMounted: the object's repository is not (yet) served by this process.
@@ -52,6 +52,16 @@ var (
 	// ErrTTL: a record can't vanish by a lease.
 	ErrTTL = errors.New("a time to live is not supported for objects that are records")
 )
+
+// stood is what a client is told of err, which came after a write of a record that is
+// committed, or may be: never that nothing was written. What is over etcd's limit stays
+// that, for the object has to become smaller first.
+func stood(verb string, uri recordURI, err error) error {
+	if err == nil || errors.Is(err, ErrOvertaken) || errors.Is(err, errOverLimit) {
+		return err
+	}
+	return fmt.Errorf("%s %s: %w: %w", verb, uri, ErrOvertaken, err)
+}
 
 // retryAfter is what we ask of clients where nothing better is known.
 const retryAfter = time.Second

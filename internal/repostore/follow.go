@@ -48,7 +48,7 @@ func (s *Store) follow(ctx context.Context, ref objectRef, v view, m *mount, uri
 	case err == nil:
 		s.warnReplaced(ctx, before, obj, uri)
 	}
-	return finished, err
+	return finished, unanswered(err)
 }
 
 // warnReplaced tells a client that what it declared gave way to what the record

@@ -69,7 +69,7 @@ func (u *update) join(ctx context.Context, sn snapshot, obj runtime.Object) (out
 	case errors.Is(err, errMoved):
 		return again, nil
 	}
-	return finished, err
+	return finished, unanswered(err)
 }
 
 // joined is sn's intent, with the private change from sn's object to obj in it.

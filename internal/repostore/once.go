@@ -15,19 +15,12 @@ type onceKey struct{}
 // JSON Patch that appends appends twice.
 func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, true) }
 
-// stoodError is what came after a put that stands.
-type stoodError struct{ err error }
-
-func (e *stoodError) Error() string { return e.err.Error() }
-func (e *stoodError) Unwrap() error { return e.err }
-
-// notAgain is what a client is told of a write that failed of a cause: whoever reads
-// Retry-After sends the request again without asking anybody (client-go does, whatever
-// the verb), so what may stand already, and would be done twice, has none.
-func notAgain(ctx context.Context, obj runtime.Object, cause, err error) error {
-	var stood *stoodError
+// notAgain is what a client is told of a write that failed: whoever reads Retry-After
+// sends the request again without asking anybody (client-go does, whatever the verb), so
+// what may stand already, and would be done twice, has none.
+func notAgain(ctx context.Context, obj runtime.Object, err error) error {
 	var status *apierrors.StatusError
-	if !errors.As(err, &status) || status.ErrStatus.Details == nil || !apierrors.IsTimeout(err) && !errors.As(cause, &stood) || !once(ctx, obj) {
+	if !errors.As(err, &status) || status.ErrStatus.Details == nil || !apierrors.IsTimeout(err) || !once(ctx, obj) {
 		return err
 	}
 	out := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}

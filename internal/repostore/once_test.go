@@ -2,6 +2,8 @@ package repostore
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -46,7 +48,7 @@ func TestUnknownOutcomeIsSentAgain(t *testing.T) {
 func TestWhatIsKnownIsSentAgain(t *testing.T) {
 	ctx := Once(context.Background())
 	for _, err := range []error{nil, unavailable(atproto.ErrUnavailable), apierrors.NewConflict(noResource, "a", ErrContended)} {
-		if got := notAgain(ctx, runtime.Object(nil), err, err); got != err { //nolint:errorlint // the same
+		if got := notAgain(ctx, runtime.Object(nil), err); got != err { //nolint:errorlint // the same
 			t.Errorf("%v became %v", err, got)
 		}
 	}
@@ -67,29 +69,50 @@ func (t downTxn) Then(...clientv3.Op) clientv3.Txn     { return t }
 func (t downTxn) Else(...clientv3.Op) clientv3.Txn     { return t }
 func (downTxn) Commit() (*clientv3.TxnResponse, error) { return nil, rpctypes.ErrNoLeader }
 
-// Where etcd goes once the record was put, the object comes to be all the same: by
-// generateName it must not be created again.
+// Where etcd goes once the record was written, the write comes to be all the same: it is
+// told as unknown, never as not done, and no object by generateName is created again.
 func TestWhatStandsIsNotSentAgain(t *testing.T) {
 	r := alone(t)
+	for _, name := range []string{"updated", "deleted"} {
+		if _, err := r.create(r.ctx(), aWidget(name, "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
 	hub, etcd := r.store.hub, r.store.hub.etcd
 	hub.failpoint = func(point string) bool {
-		if point == "create.before-view" {
+		if strings.HasSuffix(point, ".before-view") {
 			hub.etcd = &clientv3.Client{KV: downKV{}}
 		}
 		return false
 	}
-	for name, generated := range map[string]bool{"named": false, "g-1": true} {
-		w := aWidget(name, "x")
-		if generated {
-			w.GenerateName = "g-"
-		}
-		_, err := r.create(r.ctx(), w)
+	generated := aWidget("g-1", "x")
+	generated.GenerateName = "g-"
+	for _, c := range []struct {
+		name  string
+		write func() error
+		text  any // of its record
+		again bool
+	}{
+		{"named", func() error { _, err := r.create(r.ctx(), aWidget("named", "x")); return err }, "x", true},
+		{"g-1", func() error { _, err := r.create(r.ctx(), generated); return err }, "x", false},
+		{"updated", func() error { _, err := r.update(r.ctx(), "updated", "", public("y", "l")); return err }, "y", true},
+		{"deleted", func() error { return r.delete(r.ctx(), "deleted") }, nil, true},
+	} {
+		err := c.write()
 		hub.etcd = etcd
-		if _, again := apierrors.SuggestsClientDelay(err); !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) || again == generated {
-			t.Errorf("%s: %v, sent again: %t", name, err, again)
+		if _, again := apierrors.SuggestsClientDelay(err); !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), ErrOvertaken.Error()) || again != c.again {
+			t.Errorf("%s: %v, sent again: %t", c.name, err, again)
 		}
-		if r.repo.value(recordKey(name)) == nil {
-			t.Errorf("%s has no record", name)
+		if text := r.repo.value(recordKey(c.name))["text"]; text != c.text {
+			t.Errorf("%s: the record has %v", c.name, text)
 		}
+	}
+}
+
+// An object that is over etcd's limit is told to be that, whatever stands.
+func TestOverLimitStaysSo(t *testing.T) {
+	err := stood("put", recordURI{}, fmt.Errorf("view: %w", errOverLimit))
+	if err = ToAPIError(err, noResource, "a"); !apierrors.IsRequestEntityTooLargeError(err) {
+		t.Errorf("%v", err)
 	}
 }

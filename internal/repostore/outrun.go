@@ -66,7 +66,7 @@ func (s *Store) finish(ctx context.Context, w publicWrite, it *intent, rev strin
 		case err != nil:
 			it.Committed = rev
 			s.release(ctx, w.ref, it)
-			return finished, fmt.Errorf("put %s: %w: %w", w.uri, ErrOvertaken, err)
+			return finished, err
 		case now == nil:
 			return s.overtaken(ctx, w, it, out)
 		case now.cid == it.Target:

@@ -82,17 +82,15 @@ func (s *Store) try(ctx context.Context, w publicWrite, out runtime.Object) (out
 		if done, held, err := s.giveUp(ctx, w, it, out); !held || err != nil {
 			return done, err
 		}
-		return again, s.ingest(ctx, w.mount, w.uri.Key, ingestOptions{wait: true})
+		return again, stood("put", w.uri, s.ingest(ctx, w.mount, w.uri.Key, ingestOptions{wait: true}))
 	}
 	rev, done, err := s.confirm(ctx, w, it, res, out)
 	if done != finished || err != nil || rev == "" {
 		return done, err
 	}
 	s.hub.step(string(w.op) + ".before-view")
-	if done, err = s.finish(ctx, w, it, rev, out); err != nil {
-		err = &stoodError{err}
-	}
-	return done, err
+	done, err = s.finish(ctx, w, it, rev, out)
+	return done, stood("put", w.uri, err)
 }
 
 // prepare makes the intent and the record of a public write.
@@ -186,6 +184,16 @@ func (s *Store) lostSwap(ctx context.Context, w publicWrite, it *intent, out run
 	if err != nil {
 		return finished, err
 	}
+	done, err := s.afterLostSwap(ctx, w, it, held, out)
+	if !held { // somebody may have rolled it forward
+		err = stood("put", w.uri, err)
+	}
+	return done, err
+}
+
+// afterLostSwap goes on with a write whose intent has ended, by itself or, where it
+// wasn't held, by others.
+func (s *Store) afterLostSwap(ctx context.Context, w publicWrite, it *intent, held bool, out runtime.Object) (outcome, error) {
 	o := ingestOptions{wait: true}
 	if w.op == opUpdate && held {
 		o.lost = &lostWrite{base: fmt.Sprint(w.base.revision)}
@@ -230,7 +238,7 @@ func (s *Store) overtaken(ctx context.Context, w publicWrite, it *intent, out ru
 	sn, err := s.look(ctx, w.ref)
 	switch {
 	case err != nil:
-		return finished, err
+		return finished, stood("put", w.uri, err)
 	case sn.there() && sn.stamp.made(it.Nonce):
 		return finished, s.decodeInto(sn.data, sn.revision, out)
 	case sn.there() && w.op == opUpdate && sameUID(sn.obj, w.obj):

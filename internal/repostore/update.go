@@ -22,7 +22,7 @@ func (s *Store) GuaranteedUpdate(ctx context.Context, key string, out runtime.Ob
 	}
 	u := update{Store: s, ref: ref, out: out, ignoreNotFound: ignoreNotFound, pre: pre, tryUpdate: tryUpdate}
 	err = u.run(ctx)
-	return notAgain(ctx, nil, err, s.fail(err, ref))
+	return notAgain(ctx, nil, s.fail(err, ref))
 }
 
 // update is one GuaranteedUpdate.
@@ -187,7 +187,7 @@ func (u *update) private(ctx context.Context, sn snapshot, obj runtime.Object, s
 	if errors.Is(err, errMoved) {
 		return again, nil
 	}
-	return finished, err
+	return finished, unanswered(err)
 }
 
 // unbind ends the binding: the record stays, detached, and the object lives on
