@@ -27,7 +27,8 @@ func (w *world) live(name string, change ...func(*HubConfig)) *replica {
 // prepareLive makes it without a repository, and doesn't run it.
 func (w *world) prepareLive(name string, change ...func(*HubConfig)) *replica {
 	w.t.Helper()
-	c := HubConfig{Etcd: w.etcd, Prefix: w.prefix, Clock: w.clock, Replica: name, PublishDelay: 10 * time.Millisecond}
+	c := w.hubConfig(name)
+	c.PublishDelay = 10 * time.Millisecond
 	for _, f := range change {
 		f(&c)
 	}

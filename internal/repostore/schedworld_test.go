@@ -108,7 +108,7 @@ func (s *schedule) startReplica(i int) {
 	r := &schedReplica{sched: s.sched, faults: &s.faults, late: s.plan.late}
 	r.base, r.cancel = context.WithCancel(context.Background())
 	r.replica = s.replica(name, func(c *HubConfig) {
-		c.IntentTerm = schedTerm
+		c.IntentTerm, c.PutTimeout = schedTerm, schedTerm*2/3
 		if s.plan.room > 0 {
 			c.Room = &schedRoom{s.sched, s.plan.room}
 		}

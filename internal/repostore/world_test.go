@@ -70,11 +70,22 @@ type replica struct {
 	front storage.Interface // behind the Cacher; nil: the store itself
 }
 
+// The times of a write, which the real clock counts while a test holds its owner at a
+// gate: longer than any machine stalls, and over when a test lets a minute pass.
+const (
+	putTimeout = 50 * time.Second
+	intentTerm = 55 * time.Second
+)
+
+func (w *world) hubConfig(name string) HubConfig {
+	return HubConfig{Etcd: w.etcd, Prefix: w.prefix, Clock: w.clock, Replica: name, PutTimeout: putTimeout, IntentTerm: intentTerm}
+}
+
 // replica starts none of the hub's goroutines: the test does what they would do,
 // when it wants. Events are kept until it delivers them.
 func (w *world) replica(name string, change ...func(*HubConfig)) *replica {
 	w.t.Helper()
-	c := HubConfig{Etcd: w.etcd, Prefix: w.prefix, Clock: w.clock, Replica: name}
+	c := w.hubConfig(name)
 	for _, f := range change {
 		f(&c)
 	}
