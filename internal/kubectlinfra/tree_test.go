@@ -127,7 +127,8 @@ func testTreeCollection(t *testing.T, p plugin) {
 	defer w.Stop()
 	for e := range w.ResultChan() {
 		c, ok := e.Object.(*v1alpha1.InfraCollection)
-		if ok && c.Status.Items == 1 && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionTruncated) {
+		if ok && c.Status.Items == 1 && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionTruncated) &&
+			meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady) {
 			break
 		}
 	}
