@@ -10,13 +10,17 @@ func TestFollowOfARecordThatIsBeingCreated(t *testing.T) {
 	view := a.gates.stop("create.before-view")
 	create := start(func() (*widget, error) { return a.create(a.ctx(), aWidget("o", "base")) })
 	view.reached(t)
+	first := b.gates.stop("pause")
 	follow := start(func() (*widget, error) { return b.create(b.ctx(), following("f", testRepo, recordURIOf("o"))) })
-	b.gates.passed(t, "pause", 2)
-	running(b, "the follower", follow)
+	first.reached(t)
+	second := b.gates.stop("pause")
+	first.release()
+	second.reached(t) // it has tried twice, and is held: it would give up after some tries
 	view.release()
 	if r := ended(t, "the creation", create); r.err != nil {
 		t.Fatal(r.err)
 	}
+	second.release()
 	if r := ended(t, "the follower", follow); r.err == nil {
 		t.Error("a record that is served was followed")
 	}
