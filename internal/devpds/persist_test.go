@@ -13,12 +13,21 @@ import (
 
 	"github.com/bluesky-social/indigo/atproto/identity"
 	"github.com/bluesky-social/indigo/atproto/syntax"
+
+	"socialweb.computer/infra-apiserver/internal/testport"
 )
 
 // TestReopen shows that everything is there again after Close: accounts and
 // their status, keys, sessions, records, events, takedowns, the address.
 func TestReopen(t *testing.T) {
 	dir := t.TempDir()
+	free, err := testport.Free() // any other could be somebody else's between the two
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "address"), []byte(free), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	config := Config{Dir: dir, Accounts: []AccountConfig{{Handle: "alice.test"}, {Handle: "bob.test"}}}
 	first, err := Open(config)
 	if err != nil {
@@ -74,6 +83,10 @@ func TestFileModes(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	address, err := os.ReadFile(filepath.Join(dir, "address"))
+	if _, port, found := strings.Cut(string(address), ":"); err != nil || !found || s.URL() != "http://localhost:"+strings.TrimSpace(port) {
+		t.Errorf("address kept %q of %s, %v", address, s.URL(), err)
 	}
 	a := s.Accounts()[0]
 	b, err := os.ReadFile(a.PasswordFile)

@@ -143,7 +143,7 @@ func (s *Server) listen() error {
 		}
 		s.url = "http://localhost:" + port
 	}
-	s.http = &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	s.http = &http.Server{Handler: s.Handler(), ReadHeaderTimeout: time.Minute}
 	s.running.Add(1)
 	go func() {
 		defer s.running.Done()

@@ -36,9 +36,17 @@ type streamError struct{ name, text string }
 // Error implements error.
 func (e *streamError) Error() string { return e.name + ": " + e.text }
 
+// closeTimeout is how long the end of a connection may take to be told. It is not what
+// bounds it: the server's end closes every connection.
+const closeTimeout = time.Minute
+
 // subscribeRepos is com.atproto.sync.subscribeRepos. It returns an error only
 // while it can still be answered.
+//
+// Where it begins is settled before the client is answered: unlike from the reference
+// PDS, whoever knows that it is connected misses nothing of what comes then.
 func (s *Server) subscribeRepos(w http.ResponseWriter, r *http.Request) error {
+	last, forgotten, _ := s.log.state()
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
@@ -61,7 +69,9 @@ func (s *Server) subscribeRepos(w http.ResponseWriter, r *http.Request) error {
 	defer context.AfterFunc(s.life, cancel)() //nolint:contextcheck // the server's end counts besides the connection's
 
 	sub := &subscriber{server: s, conn: conn}
-	err = sub.run(ctx, r.URL.Query().Get("cursor"), r.URL.Query().Has("cursor"))
+	if err = sub.begin(last, forgotten, r.URL.Query().Get("cursor"), r.URL.Query().Has("cursor")); err == nil {
+		err = sub.run(ctx)
+	}
 	sub.finish(err)
 	return nil
 }
@@ -76,15 +86,12 @@ func (sub *subscriber) finish(err error) {
 		}
 		code, text = websocket.ClosePolicyViolation, e.name
 	}
-	_ = sub.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(time.Second))
+	_ = sub.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(closeTimeout))
 	_ = sub.conn.Close()
 }
 
 // run sends events until the connection ends.
-func (sub *subscriber) run(ctx context.Context, cursor string, hasCursor bool) error {
-	if err := sub.begin(cursor, hasCursor); err != nil {
-		return err
-	}
+func (sub *subscriber) run(ctx context.Context) error {
 	log := sub.server.log
 	for {
 		last, forgotten, changed := log.state()
@@ -120,11 +127,10 @@ func (sub *subscriber) run(ctx context.Context, cursor string, hasCursor bool) e
 
 func tooSlow() error { return &streamError{"ConsumerTooSlow", "Stream consumer too slow"} }
 
-// begin finds where to start: now, at the cursor, or, with an #info, at the
-// beginning of the back-fill window.
-func (sub *subscriber) begin(cursor string, hasCursor bool) error {
+// begin finds where to start: after the last event, at the cursor, or, with an #info,
+// at the beginning of the back-fill window.
+func (sub *subscriber) begin(last, forgotten uint64, cursor string, hasCursor bool) error {
 	log := sub.server.log
-	last, forgotten, _ := log.state()
 	if !hasCursor {
 		sub.sent, sub.live = last, true
 		return nil

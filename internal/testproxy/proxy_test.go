@@ -79,10 +79,8 @@ func start(t *testing.T) (*backend, *Proxy, *http.Client) {
 }
 
 // call answers "STATUS body" or "error".
-func call(t *testing.T, c *http.Client, p *Proxy, method, token string, timeout time.Duration) (string, http.Header) {
+func call(ctx context.Context, t *testing.T, c *http.Client, p *Proxy, method, token string) (string, http.Header) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL()+"/xrpc/"+method, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -126,12 +124,13 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(c.fault.Kind.String(), func(t *testing.T) {
 			b, p, client := start(t)
-			p.Set(c.fault, record)
-			timeout := 10 * time.Second
+			ctx, giveUp := context.WithCancel(t.Context())
+			defer giveUp()
 			if c.fault.Kind == Hung {
-				timeout = 50 * time.Millisecond
+				c.fault.Before = giveUp // the client's patience ends, once its request has come
 			}
-			got, h := call(t, client, p, record, "", timeout)
+			p.Set(c.fault, record)
+			got, h := call(ctx, t, client, p, record, "")
 			if !strings.HasPrefix(got, c.want) || c.lacks != "" && strings.Contains(got, c.lacks) {
 				t.Errorf("answer %q", got)
 			}
@@ -144,11 +143,11 @@ func TestFaults(t *testing.T) {
 			if (b.hits.Load() > 0) != c.reaches {
 				t.Errorf("the PDS had %d requests", b.hits.Load())
 			}
-			if got, _ := call(t, client, p, "other.method", "", time.Minute); got != good {
+			if got, _ := call(t.Context(), t, client, p, "other.method", ""); got != good {
 				t.Errorf("another method: %q", got)
 			}
 			p.Clear()
-			if got, _ := call(t, client, p, record, "", time.Minute); got != good {
+			if got, _ := call(t.Context(), t, client, p, record, ""); got != good {
 				t.Errorf("after the fault: %q", got)
 			}
 			if p.Calls(record) != 2 {
@@ -163,7 +162,7 @@ func TestTimesAndBefore(t *testing.T) {
 	before := 0
 	p.Set(Fault{Kind: Status500, Times: 2, Before: func() { before++ }})
 	for i, want := range []string{"500", "500", "200"} {
-		if got, _ := call(t, client, p, record, "", time.Minute); !strings.HasPrefix(got, want) {
+		if got, _ := call(t.Context(), t, client, p, record, ""); !strings.HasPrefix(got, want) {
 			t.Errorf("request %d: %q", i, got)
 		}
 	}
@@ -184,7 +183,7 @@ func TestRevoked(t *testing.T) {
 		case "clear":
 			p.Clear()
 		default:
-			if got, _ := call(t, client, p, record, step.token, time.Minute); !strings.HasPrefix(got, step.want) {
+			if got, _ := call(t.Context(), t, client, p, record, step.token); !strings.HasPrefix(got, step.want) {
 				t.Errorf("%q: %q", step.token, got)
 			}
 		}
@@ -208,7 +207,7 @@ func TestRefusedAltogether(t *testing.T) {
 		t.Error("something listens")
 	}
 	p.Clear()
-	if got, _ := call(t, client, p, record, "", time.Minute); !strings.HasPrefix(got, "200") {
+	if got, _ := call(t.Context(), t, client, p, record, ""); !strings.HasPrefix(got, "200") {
 		t.Errorf("afterwards: %q", got)
 	}
 }

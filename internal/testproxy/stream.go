@@ -89,14 +89,27 @@ type message struct {
 	err  error
 }
 
+// pump passes messages on. One is held until the mode was looked at after it had come: what
+// a PDS sends after SetStreams has returned is dealt with in the new mode.
 func (p *Proxy) pump(messages <-chan message, down *websocket.Conn, gone <-chan struct{}) {
+	var held *message
 	for {
 		mode, changed := p.streamMode()
 		source := messages
-		switch mode {
-		case StreamCut:
+		switch {
+		case mode == StreamCut:
 			return
-		case StreamStalled:
+		case held != nil && mode == StreamPass:
+			if held.err != nil {
+				relayClose(held.err, down)
+				return
+			}
+			if down.WriteMessage(held.kind, held.data) != nil {
+				return
+			}
+			held = nil
+			continue
+		case held != nil || mode == StreamStalled:
 			source = nil
 		}
 		select {
@@ -104,13 +117,7 @@ func (p *Proxy) pump(messages <-chan message, down *websocket.Conn, gone <-chan 
 			return
 		case <-changed:
 		case m := <-source:
-			if m.err != nil {
-				relayClose(m.err, down)
-				return
-			}
-			if down.WriteMessage(m.kind, m.data) != nil {
-				return
-			}
+			held = &m
 		}
 	}
 }
@@ -119,6 +126,6 @@ func (p *Proxy) pump(messages <-chan message, down *websocket.Conn, gone <-chan 
 func relayClose(err error, down *websocket.Conn) {
 	var c *websocket.CloseError
 	if errors.As(err, &c) && c.Code != websocket.CloseAbnormalClosure {
-		_ = down.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(c.Code, c.Text), time.Now().Add(time.Second))
+		_ = down.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(c.Code, c.Text), time.Now().Add(time.Minute))
 	}
 }
