@@ -56,7 +56,7 @@ func TestResumingWatches(t *testing.T) {
 	begin := touch(t, w.etcd, w.prefix+"/elsewhere")
 	touch(t, w.etcd, prefix+"one/a") // the cache has it
 	cache := &young{begin: begin}
-	r := &resuming{Interface: cache, history: newHistory(w.etcd, prefix)}
+	r := &resuming{Interface: cache, history: patientHistory(w.etcd, prefix)}
 	open := func(rv int64) (refused bool) {
 		t.Helper()
 		cache.asked = nil

@@ -64,14 +64,19 @@ type past struct {
 	revs    []int64
 }
 
+// patientHistory is a history on a machine that may be slow: that isn't what is tested.
+func patientHistory(etcd clientv3.Watcher, prefix string) *history {
+	h := newHistory(etcd, prefix)
+	h.bounds = historyBounds{look: patience, wait: patience, pause: patience}
+	return h
+}
+
 func newPast(t *testing.T, its ...int) *past {
 	t.Helper()
 	w := newWorld(t)
 	prefix := w.prefix + "/views" + testPrefix + "/"
 	p := &past{etcd: &countingWatcher{Watcher: w.etcd.Watcher}}
-	p.history = newHistory(p.etcd, prefix)
-	// A slow machine isn't what is tested.
-	p.history.bounds = historyBounds{look: patience, wait: patience, pause: patience}
+	p.history = patientHistory(p.etcd, prefix)
 	for i := range 20 {
 		key := w.prefix + "/elsewhere"
 		for _, n := range its {
@@ -173,8 +178,7 @@ func TestResumingRemembers(t *testing.T) {
 // of another, which it could overtake the events of.
 func TestResumingAsksOnItsOwnStream(t *testing.T) {
 	p := newPast(t, 2)
-	another := newHistory(p.etcd, p.history.prefix+"another/")
-	another.bounds = p.history.bounds
+	another := patientHistory(p.etcd, p.history.prefix+"another/")
 	for _, h := range []*history{p.history, another, p.history, another} {
 		n := len(p.etcd.streams)
 		if !h.quiet(t.Context(), p.revs[15-n], p.revs[19-n]) {
@@ -210,6 +214,7 @@ func TestResumingWaitIsBounded(t *testing.T) {
 				t.Errorf("it went on, after %d looks at etcd", p.etcd.looks.Load())
 			}
 			<-p.history.look
+			p.history.bounds.wait = patience // else it is over at once on a slow machine
 			if !p.history.quiet(t.Context(), p.revs[3], p.revs[15]) {
 				t.Error("the next one is refused")
 			}

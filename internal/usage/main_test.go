@@ -64,8 +64,15 @@ type world struct {
 
 var worlds atomic.Int64
 
+// patientClock is the real one, on which no write gives up before the tracker has seen
+// what it waits for: how long a write waits at most isn't for a busy machine to test.
+type patientClock struct{ clock.RealClock }
+
+// NewTimer implements clock.Clock.
+func (c patientClock) NewTimer(time.Duration) clock.Timer { return c.RealClock.NewTimer(patience) }
+
 // newWorld makes a tracker that doesn't run yet, of the resources infras (views) and
-// atprotorepos (plain).
+// atprotorepos (plain). Without a clock it has a patientClock.
 func newWorld(t testing.TB, l Limits, c clock.WithTicker) *world {
 	t.Helper()
 	w := &world{TB: t, prefix: fmt.Sprintf("/test-%d", worlds.Add(1))}
@@ -75,6 +82,9 @@ func newWorld(t testing.TB, l Limits, c clock.WithTicker) *world {
 
 // again makes another tracker of the same prefix.
 func (w *world) again(l Limits, c clock.WithTicker) {
+	if c == nil {
+		c = patientClock{}
+	}
 	w.Tracker = New(Config{Etcd: etcd, Prefix: w.prefix, Views: []string{"infras"}, Limits: l, Exempt: "default", Clock: c})
 	w.Add("atprotorepos")
 	w.Add("infras") // known already
