@@ -122,6 +122,7 @@ func TestRelease(t *testing.T) {
 // workspace, and what is no workspace, never.
 func (s *site) refuses() {
 	s.Helper()
+	s.kcp.Shard(0).Bind("quiet", true) // else the controller says so, as soon as it has looked for long enough
 	s.credentials("quiet", "bob")
 	s.repo("quiet", s.bobs())
 	if _, err := s.run(release.Options{Workspace: "quiet"}); !errors.Is(err, release.ErrNotGone) {

@@ -184,8 +184,8 @@ func (s *site) repo(ws string, r *v1alpha1.AtprotoRepo) {
 	})
 }
 
-// settle waits until the records of both accounts show what their own workspaces have of
-// them: it is left alone then.
+// settle waits until the controller has looked at what both workspaces have of their own
+// accounts, and the records show it: it is left alone then.
 func (s *site) settle() {
 	s.Helper()
 	for i, ws := range []string{"default", "goes"} {
@@ -216,14 +216,15 @@ func (s *site) settle() {
 	}
 }
 
-// shows tells whether the record of a status, if it is of this account, says the same.
+// shows tells whether the controller has written a status, and its record says the same, if
+// it is of this account.
 func shows(ctx context.Context, repo *atproto.Client, status v1alpha1.InfraStatus) (bool, error) {
 	if status.Record == nil {
 		return true, nil
 	}
 	key, of := strings.CutPrefix(status.Record.URI, "at://"+repo.DID()+"/")
-	if !of {
-		return true, nil
+	if !of || status.Phase == "" {
+		return !of, nil
 	}
 	collection, rkey, _ := strings.Cut(key, "/")
 	r, err := repo.GetRecord(ctx, atproto.Key{Collection: collection, RKey: rkey})
