@@ -43,7 +43,7 @@ func TestWhoIsAShard(t *testing.T) {
 		"another authority":                {over(certificate(t, other, shardName, nil)), stranger},
 		"signed by itself":                 {over(certificate(t, nil, shardName, nil)), stranger},
 		"expired":                          {over(certificateFor(t, ca, shardName, now.Add(-time.Hour), now.Add(-time.Second), nil)), stranger},
-		"not valid yet":                    {over(certificateFor(t, ca, shardName, now.Add(time.Minute), now.Add(time.Hour), nil)), stranger},
+		"not valid yet":                    {over(certificateFor(t, ca, shardName, now.Add(time.Hour), now.Add(2*time.Hour), nil)), stranger},
 		"for servers":                      {over(certificate(t, ca, shardName, server)), stranger},
 		"for nothing in particular":        {over(certificate(t, ca, shardName, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} })), stranger},
 		"another name":                     {over(certificate(t, ca, "alice", nil)), stranger},

@@ -73,7 +73,7 @@ func TestTimesOfTheWriterStand(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	k := Kind(clocktesting.NewFakePassiveClock(start))
-	created := metav1.NewTime(time.Now().Add(-90 * time.Second))
+	created := metav1.NewTime(time.Now().Add(-100 * 24 * time.Hour))
 	held := socialweb.ComputeContract{
 		ObjectMeta: metav1.ObjectMeta{Name: "one", CreationTimestamp: created},
 		Spec:       socialweb.ComputeContractSpec{Image: "debian-13", Release: true},
@@ -88,8 +88,8 @@ func TestTable(t *testing.T) {
 	}
 	want := [][]any{
 		{"Name", "Phase", "Winner", "Release", "Age", "Endpoint", "Receipt", "Image"},
-		{"one", "Held", "did:web:b.example.com", "true", "90s", "192.0.2.7:22", "at://did:web:b.example.com/a.b.c/1", "debian-13"},
-		{"two", "Pending", "<none>", "false", "90s", "<none>", "<none>", "<none>"},
+		{"one", "Held", "did:web:b.example.com", "true", "100d", "192.0.2.7:22", "at://did:web:b.example.com/a.b.c/1", "debian-13"},
+		{"two", "Pending", "<none>", "false", "100d", "<none>", "<none>", "<none>"},
 	}
 	got := [][]any{nil}
 	for _, d := range table.ColumnDefinitions {

@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 		},
 		Record: &socialweb.RecordStatus{URI: "at://did:plc:x/computer.socialweb.infra/self", CID: "bafy", Direction: socialweb.DirectionPushed},
 	}
-	created := metav1.NewTime(time.Now().Add(-90 * time.Second))
+	created := metav1.NewTime(time.Now().Add(-100 * 24 * time.Hour))
 	wide := []any{"at://did:plc:x/computer.socialweb.infra/self", "bafy", "Pushed"}
 	for name, c := range map[string]struct {
 		list runtime.Object
@@ -34,8 +34,8 @@ func TestTable(t *testing.T) {
 				{ObjectMeta: metav1.ObjectMeta{Name: "two", CreationTimestamp: created}},
 			}},
 			want: [][]any{
-				append([]any{"one", "Deploying", "1/3", "self", "90s"}, wide...),
-				{"two", "<none>", "0/0", "Private", "90s", "<none>", "<none>", "<none>"},
+				append([]any{"one", "Deploying", "1/3", "self", "100d"}, wide...),
+				{"two", "<none>", "0/0", "Private", "100d", "<none>", "<none>", "<none>"},
 			},
 		},
 		"EphemeralInfra": {
@@ -44,7 +44,7 @@ func TestTable(t *testing.T) {
 				Spec:       socialweb.EphemeralInfraSpec{InfraSpec: spec},
 				Status:     socialweb.EphemeralInfraStatus{InfraStatus: published},
 			},
-			want: [][]any{append([]any{"one", "Deploying", "1/3", "self", "90s"}, wide...)},
+			want: [][]any{append([]any{"one", "Deploying", "1/3", "self", "100d"}, wide...)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	meta := metav1.ObjectMeta{Name: "all", CreationTimestamp: metav1.NewTime(time.Now().Add(-90 * time.Second))}
+	meta := metav1.ObjectMeta{Name: "all", CreationTimestamp: metav1.NewTime(time.Now().Add(-100 * 24 * time.Hour))}
 	spec := socialweb.InfraCollectionSpec{RepoRef: socialweb.RepoReference{Name: "main"}, Execution: socialweb.ExecutionFollow}
 	status := socialweb.InfraCollectionStatus{Items: 7, Conditions: []metav1.Condition{{Type: socialweb.ConditionReady, Status: metav1.ConditionTrue}}}
 	infras, ephemeral := InfraCollection(), EphemeralInfraCollection()
@@ -22,9 +22,9 @@ func TestTable(t *testing.T) {
 		obj  runtime.Object
 		want string
 	}{
-		{infras, &socialweb.InfraCollection{ObjectMeta: meta, Spec: spec, Status: status}, "[all main 7 True Follow 90s]"},
-		{ephemeral, &socialweb.EphemeralInfraCollection{ObjectMeta: meta, Spec: spec, Status: status}, "[all main 7 True Follow 90s]"},
-		{infras, &socialweb.InfraCollection{ObjectMeta: meta}, "[all <none> 0 Unknown <none> 90s]"},
+		{infras, &socialweb.InfraCollection{ObjectMeta: meta, Spec: spec, Status: status}, "[all main 7 True Follow 100d]"},
+		{ephemeral, &socialweb.EphemeralInfraCollection{ObjectMeta: meta, Spec: spec, Status: status}, "[all main 7 True Follow 100d]"},
+		{infras, &socialweb.InfraCollection{ObjectMeta: meta}, "[all <none> 0 Unknown <none> 100d]"},
 	} {
 		table, err := c.kind.Columns.ConvertToTable(t.Context(), c.obj, &metav1.TableOptions{})
 		if err != nil {
