@@ -22,9 +22,10 @@ func both(t *testing.T, o Options, f func(p *peer) []string) {
 }
 
 // live is a subscription that is at work: the reference subscribes some time after it
-// has accepted, and records are put until it tells of one. What the repository is then
-// doesn't depend on how many there were.
-func (p *peer) live() *stream {
+// has accepted, and records are put until it tells of one. Each is heard of from sure,
+// which misses nothing, before the next: many at once would be more than a small buffer
+// takes. What the repository is then doesn't depend on how many there were.
+func (p *peer) live(sure *stream) *stream {
 	p.t.Helper()
 	s := p.subscribe("")
 	began := make(chan error, 1)
@@ -34,13 +35,14 @@ func (p *peer) live() *stream {
 	}()
 	for i := 0; ; i++ {
 		p.put("probe", fmt.Sprintf(`{"probe":%d}`, i), "")
+		sure.skip(infraCollection + "/probe ")
 		select {
 		case err := <-began:
 			if err != nil {
 				p.t.Fatalf("firehose: %v", err)
 			}
-			p.put("probe", `{}`, "")
 			p.remove("probe", "")
+			sure.skip("delete " + infraCollection + "/probe ")
 			s.skip("delete " + infraCollection + "/probe ")
 			return s
 		case <-time.After(50 * time.Millisecond):
@@ -52,8 +54,12 @@ func (p *peer) live() *stream {
 func (s *stream) skip(part string) {
 	s.t.Helper()
 	for {
-		if strings.Contains(s.next(), part) {
+		text := s.next()
+		if strings.Contains(text, part) {
 			return
+		}
+		if strings.HasPrefix(text, "closed") {
+			s.t.Fatalf("%s before %q", text, part)
 		}
 	}
 }
@@ -66,7 +72,7 @@ func TestFirehoseAsReference(t *testing.T) {
 	both(t, Options{Accounts: []string{"alice", "bob"}}, func(p *peer) []string {
 		p.login("bob")
 		p.login("alice")
-		live := p.live()
+		live := p.live(p.subscribe("?cursor=0"))
 		p.put("a", `{"x":1}`, "")
 		p.put("b", `{"x":1}`, "")
 		p.put("a", `{"x":2}`, "")
@@ -148,7 +154,7 @@ func TestLaggingSubscribersAsReference(t *testing.T) {
 			out = append(out, some.next())
 		}
 
-		slow, quick := p.live(), p.live()
+		slow, quick := p.live(none), p.live(none)
 		big := strings.Repeat("x", 500_000)
 		for i := range 30 { // 15 MB: more than the sockets' buffers hold
 			p.put("big", fmt.Sprintf(`{"x":"%d%s"}`, i, big), "")

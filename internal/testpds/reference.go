@@ -6,17 +6,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"socialweb.computer/infra-apiserver/internal/testport"
 )
 
 const (
@@ -60,8 +64,12 @@ func OpenReference(o Options) (*Server, error) {
 	if _, err := os.Stat(node); err != nil {
 		return nil, fmt.Errorf("not installed (%w): run `%s` in %s", err, installCommand, referenceDir)
 	}
+	ports, err := o.ports()
+	if err != nil {
+		return nil, err
+	}
 	p := &process{done: make(chan struct{})}
-	p.cmd = exec.Command(node, o.args()...)
+	p.cmd = exec.Command(node, append(o.args(), ports...)...)
 	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), "NODE_NO_WARNINGS=1")
 	p.cmd.Stderr = &p.stderr
@@ -104,9 +112,6 @@ func OpenReference(o Options) (*Server, error) {
 // args of start-pds.mjs.
 func (o Options) args() []string {
 	args := []string{"start-pds.mjs", "--watch-stdin", "--data", o.DataDir, "--accounts", strings.Join(o.accounts(), ",")}
-	if o.Port != 0 {
-		args = append(args, "--port", strconv.Itoa(o.Port))
-	}
 	if o.RateLimits {
 		args = append(args, "--rate-limits")
 	}
@@ -117,6 +122,33 @@ func (o Options) args() []string {
 		args = append(args, "--backfill-ms", strconv.FormatInt(o.Backfill.Milliseconds(), 10))
 	}
 	return args
+}
+
+// ports are the arguments that name the ports of the PDS and of its directory. Where
+// DataDir has none yet they are this process's own: another start finds them free.
+func (o Options) ports() ([]string, error) {
+	var args []string
+	if o.Port != 0 {
+		args = append(args, "--port", strconv.Itoa(o.Port))
+	}
+	if _, err := os.Stat(filepath.Join(o.DataDir, "state.json")); err == nil {
+		return args, nil
+	}
+	for _, name := range []string{"--port", "--plc-port"} {
+		if slices.Contains(args, name) {
+			continue
+		}
+		free, err := testport.Free()
+		if err != nil {
+			return nil, err
+		}
+		_, port, err := net.SplitHostPort(free)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, name, port)
+	}
+	return args, nil
 }
 
 // accounts by name, with the default.
