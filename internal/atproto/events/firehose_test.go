@@ -194,23 +194,30 @@ func TestFirehoseLeavesAHungConnection(t *testing.T) {
 	})
 	h.want(t, Gap, "")
 	h.stream.next(t) // never reads, so never answers a ping
-	var alive *conn
+	a := h.acct.commit(6, "a", "A")
 	var left <-chan struct{}
-	for tries := 0; alive == nil; tries++ {
+	for tries, heard := 0, false; !heard; tries++ {
+		if tries == 20 {
+			t.Fatal("each connection that answers pings is left")
+		}
 		c := h.stream.next(t)
 		left = c.answer()
 		select {
-		case <-time.After(1500 * time.Millisecond): // longer than the read timeout
-			alive = c
 		case <-left: // for a machine that stands still, no answer comes in time
-			if tries == 20 {
-				t.Fatal("each connection that answers pings is left")
+			continue
+		case <-time.After(1500 * time.Millisecond): // longer than the read timeout
+		}
+		if c.WriteMessage(websocket.BinaryMessage, frame(t, "#commit", a)) != nil {
+			continue // it stood still here
+		}
+		select {
+		case <-left: // or here
+		case e := <-h.ch:
+			if heard = true; e.Kind != Commit || e.Rev != a.Rev {
+				t.Errorf("got %+v, want the commit %s", e, a.Rev)
 			}
 		}
 	}
-	a := h.acct.commit(6, "a", "A")
-	h.sendCommit(t, alive, a)
-	h.want(t, Commit, a.Rev)
 	h.stop()
 	<-left
 	if h.Connected() {

@@ -38,10 +38,10 @@ func (u *hub) subscribe(did string, h Handler) (cancel func()) {
 	first := len(u.subs[did]) == 0
 	u.subs[did] = append(u.subs[did], s)
 	connected := u.connected
-	u.mu.Unlock()
 	if first {
 		u.notify()
 	}
+	u.mu.Unlock()
 	if connected {
 		s.start("subscribed")
 	}
@@ -54,13 +54,14 @@ func (u *hub) cancel(s *subscription) {
 	if u.subs[s.did] = left; len(left) == 0 {
 		delete(u.subs, s.did)
 	}
-	u.mu.Unlock()
 	u.notify()
+	u.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 }
 
+// notify tells of a change; u.mu is held.
 func (u *hub) notify() {
 	select {
 	case u.changed <- struct{}{}:
@@ -72,7 +73,6 @@ func (u *hub) notify() {
 func (u *hub) wait(ctx context.Context) {
 	select {
 	case <-u.changed:
-		u.notify() // for whoever reads the DIDs next
 	case <-ctx.Done():
 	}
 }
@@ -158,10 +158,15 @@ func (u *hub) subscribed(did string) bool {
 	return len(u.subs[did]) > 0
 }
 
-// dids are those with a subscription, sorted.
+// dids are those with a subscription, sorted. Of changes that they show nobody is told
+// any more.
 func (u *hub) dids() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	select {
+	case <-u.changed:
+	default:
+	}
 	out := make([]string, 0, len(u.subs))
 	for did := range u.subs {
 		out = append(out, did)

@@ -56,6 +56,28 @@ func TestEventsReachTheirSubscribersAlone(t *testing.T) {
 	}
 }
 
+// Who has read the DIDs isn't told of the changes that they show: it would begin anew for
+// nothing.
+func TestChangesAreToldUntilTheyAreSeen(t *testing.T) {
+	u := newHub()
+	told := func() bool {
+		select {
+		case <-u.changed:
+			return true
+		default:
+			return false
+		}
+	}
+	cancel := u.subscribe("did:a", func(Event) {})
+	if dids := u.dids(); len(dids) != 1 || told() {
+		t.Errorf("of %v, which were read, there is a change still", dids)
+	}
+	cancel()
+	if !told() {
+		t.Error("the end of a subscription is told to nobody")
+	}
+}
+
 // After cancel returned the handler is not running and isn't called again.
 func TestCancelWaitsForTheHandler(t *testing.T) {
 	u := newHub()

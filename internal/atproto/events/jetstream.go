@@ -70,10 +70,6 @@ func (j *Jetstream) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithValues("jetstream", j.o.URL)
 	wait := backoff{min: j.o.MinBackoff, max: j.o.MaxBackoff}
 	for ctx.Err() == nil {
-		select {
-		case <-j.hub.changed: // the DIDs are read next
-		default:
-		}
 		dids := j.hub.dids()
 		if len(dids) == 0 {
 			// No DIDs would ask for everybody's events.
