@@ -3,6 +3,7 @@ package atproto
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/bluesky-social/indigo/atproto/atcrypto"
+
+	"socialweb.computer/infra-apiserver/internal/testwait"
 )
 
 const testDID = "did:plc:test"
@@ -71,12 +74,13 @@ func xrpcError(name, message string) map[string]any {
 	return map[string]any{"error": name, "message": message}
 }
 
-// config of a client of f.
+// config of a client of f, which waits for as long as a machine may stand still.
 func (f *fakePDS) config(t testing.TB) Config {
 	t.Helper()
-	c := NewHTTPClient(true)
-	t.Cleanup(c.CloseIdleConnections)
-	return Config{PDS: f.URL, DID: testDID, HTTP: c, Keys: noKeys{}}
+	transport := NewTransport(true)
+	transport.DialContext = new(net.Dialer).DialContext
+	t.Cleanup(transport.CloseIdleConnections)
+	return Config{PDS: f.URL, DID: testDID, HTTP: &http.Client{Transport: transport, CheckRedirect: noRedirect}, Keys: noKeys{}, Timeout: testwait.Patience}
 }
 
 func (f *fakePDS) client(t testing.TB, change func(*Config)) *Client {

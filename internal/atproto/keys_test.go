@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/bluesky-social/indigo/atproto/atcrypto"
 	"github.com/bluesky-social/indigo/atproto/identity"
@@ -151,23 +152,37 @@ func TestKeysOfAccountsThatNobodyAsksFor(t *testing.T) {
 }
 
 func TestConcurrentLookupsAskOnce(t *testing.T) {
-	_, pub := newKey(t)
-	src := &identities{key: pub}
-	keys := NewKeys(src, nil)
-	src.mu.Lock() // hold the first answer until all have asked
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			if _, err := keys.SigningKey(t.Context(), testDID, false); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	src.mu.Unlock()
-	wg.Wait()
-	if src.asked > 2 {
-		t.Errorf("asked %d times", src.asked)
-	}
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, pub := newKey(t)
+		src := &slowIdentities{identities: identities{key: pub}, answer: make(chan struct{})}
+		keys := NewKeys(src, nil)
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if _, err := keys.SigningKey(t.Context(), testDID, false); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait() // until all have asked
+		close(src.answer)
+		wg.Wait()
+		if src.asked != 1 {
+			t.Errorf("asked %d times", src.asked)
+		}
+	})
+}
+
+// slowIdentities is a source that answers once it may.
+type slowIdentities struct {
+	identities
+	answer chan struct{}
+}
+
+func (s *slowIdentities) Resolve(ctx context.Context, did string) (*identity.Identity, error) {
+	<-s.answer
+	return s.identities.Resolve(ctx, did)
 }
 
 func TestResolveDID(t *testing.T) {

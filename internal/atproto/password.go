@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -74,8 +75,9 @@ func (a *PasswordAuth) Authorize(ctx context.Context, req *http.Request) (uint64
 // token is refused one login.
 func (a *PasswordAuth) Renew(ctx context.Context, generation uint64) error {
 	// The work is detached from the caller: if it gave up in the middle, the
-	// rotated refresh token would be lost for everybody else.
-	ch := a.flight.DoChan("renew", func() (any, error) {
+	// rotated refresh token would be lost for everybody else. It is shared by those of
+	// one generation: for one that was replaced before there is nothing to do.
+	ch := a.flight.DoChan(strconv.FormatUint(generation, 10), func() (any, error) {
 		return nil, a.renew(context.WithoutCancel(ctx), generation)
 	})
 	select {

@@ -114,6 +114,33 @@ func TestRefreshIsSingleFlight(t *testing.T) {
 	}
 }
 
+// A caller that is late, whose credentials were replaced long ago, doesn't answer for one
+// whose own are refused now.
+func TestEachGenerationIsRenewed(t *testing.T) {
+	s := newSessionPDS(t)
+	c := s.client(t, nil)
+	if err := put(c); err != nil {
+		t.Fatal(err)
+	}
+	auth := c.cfg.Auth.(*PasswordAuth)
+	_, now := auth.token()
+	auth.mu.Lock() // both have asked before either is answered
+	var wg sync.WaitGroup
+	for _, generation := range []uint64{now - 1, now} {
+		wg.Go(func() {
+			if err := auth.Renew(t.Context(), generation); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(10 * time.Millisecond) // enough to fail, were it otherwise
+	}
+	auth.mu.Unlock()
+	wg.Wait()
+	if _, renewed := auth.token(); renewed != now+1 || s.refreshes() != 1 {
+		t.Errorf("generation %d after %d, %d refreshes", renewed, now, s.refreshes())
+	}
+}
+
 func TestLogoutEndsTheSession(t *testing.T) {
 	s := newSessionPDS(t)
 	var ended string

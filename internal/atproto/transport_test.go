@@ -57,6 +57,33 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
+// One call after the other is made on one connection. It is in a bubble, for a connection
+// that isn't free 50 ms after its answer is given up.
+func TestConnectionsAreReused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var dialed atomic.Int64
+		l := pipes{make(chan net.Conn), make(chan struct{})}
+		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusBadRequest, xrpcError("RepoNotFound", ""))
+		})}
+		go func() { _ = s.Serve(l) }()
+		defer func() { _ = s.Close() }()
+		transport := NewTransport(true)
+		defer transport.CloseIdleConnections()
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			dialed.Add(1)
+			return l.dial(ctx)
+		}
+		c, err := NewClient(Config{PDS: "http://pds.example", DID: testDID, HTTP: &http.Client{Transport: transport}, Keys: noKeys{}})
+		require.NoError(t, err)
+		for range 20 {
+			require.ErrorIs(t, get(c), ErrRepoNotFound)
+		}
+		require.EqualValues(t, 1, dialed.Load())
+	})
+}
+
 // pipes is a listener whose connections are within the process.
 type pipes struct {
 	conns  chan net.Conn
