@@ -33,7 +33,7 @@ func (e *suiteEnv) newDelegator(t *testing.T) *cacher.CacheDelegator {
 	c := &cacheClock{}
 	t.Cleanup(c.end)
 	config := e.cacherConfig()
-	config.Clock = c
+	config.Clock, e.clock = c, c
 	d, stop, err := behindCache(e.store.forREST(), config)
 	if err != nil {
 		t.Fatal(err)

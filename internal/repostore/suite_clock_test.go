@@ -7,11 +7,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// cacheClock is the Cacher's clock: the real one, with two differences. The Cacher
+// cacheClock is the Cacher's clock: the real one, with three differences. The Cacher
 // doesn't wait 15 s before it asks what etcd has compacted; upstream's tests of
-// the Cacher reach into it instead. And what waits for After ends with the test.
+// the Cacher reach into it instead. What waits for After ends with the test. And its
+// time of day can be put forward.
 type cacheClock struct {
-	clock.RealClock
+	jumpClock
 
 	mu     sync.Mutex
 	ended  bool

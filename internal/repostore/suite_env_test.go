@@ -55,6 +55,7 @@ type suiteEnv struct {
 
 	store     *Store
 	delegator *cacher.CacheDelegator // nil: raw
+	clock     *cacheClock            // the Cacher's
 	watches   seenWatches
 
 	point atomic.Pointer[func(string) bool] // the hub's failpoint

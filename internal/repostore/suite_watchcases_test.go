@@ -22,7 +22,9 @@ func watchCases() []suiteCase {
 			}},
 		{function: "RunTestDeleteTriggerWatch", run: plain(st.RunTestDeleteTriggerWatch)},
 		{function: "RunTestWatchFromNonZero", run: plain(st.RunTestWatchFromNonZero)},
-		{function: "RunTestDelayedWatchDelivery", run: plain(st.RunTestDelayedWatchDelivery)},
+		{function: "RunTestDelayedWatchDelivery", run: func(ctx context.Context, t *testing.T, r suiteRun) {
+			st.RunTestDelayedWatchDelivery(ctx, t, &delayed{suiteStore: r.s, t: t})
+		}},
 		{function: "RunTestWatchError", notCached: cacheDecoded, run: func(ctx context.Context, t *testing.T, r suiteRun) { st.RunTestWatchError(ctx, t, r.s) }},
 		{function: "RunTestWatchWithUnsafeDelete", notCached: cacheDecoded, before: allowUnsafeDeletion, run: func(ctx context.Context, t *testing.T, r suiteRun) {
 			st.RunTestWatchWithUnsafeDelete(ctx, t, r.s, corruptError(t))
@@ -30,7 +32,9 @@ func watchCases() []suiteCase {
 		{function: "RunTestWatchContextCancel", run: plain(st.RunTestWatchContextCancel)},
 		{function: "RunTestWatcherTimeout", run: plain(st.RunTestWatcherTimeout)},
 		{function: "RunTestWatchDeleteEventObjectHaveLatestRV", run: plain(st.RunTestWatchDeleteEventObjectHaveLatestRV)},
-		{function: "RunTestWatchInitializationSignal", run: plain(st.RunTestWatchInitializationSignal)},
+		{function: "RunTestWatchInitializationSignal", run: func(ctx context.Context, t *testing.T, r suiteRun) {
+			st.RunTestWatchInitializationSignal(ctx, t, unhurried{r.s, t})
+		}},
 		{function: "RunOptionalTestProgressNotify", options: suiteOptions{progressNotify: time.Second}, notCached: cacheProgress,
 			run: func(ctx context.Context, t *testing.T, r suiteRun) {
 				st.RunOptionalTestProgressNotify(ctx, t, r.s, r.increaseRV)
@@ -39,9 +43,11 @@ func watchCases() []suiteCase {
 		{function: "RunTestNamespaceScopedWatch", options: suiteOptions{indexed: true}, run: plain(st.RunTestNamespaceScopedWatch)},
 		{function: "RunTestWatchDispatchBookmarkEvents", options: suiteOptions{progressNotify: time.Second},
 			run: func(ctx context.Context, t *testing.T, r suiteRun) {
-				st.RunTestWatchDispatchBookmarkEvents(ctx, t, r.s, r.cached)
+				st.RunTestWatchDispatchBookmarkEvents(ctx, t, &bookmarked{unhurried: unhurried{r.s, t}, awaited: true}, r.cached)
 			}},
-		{function: "RunTestOptionalWatchBookmarksWithCorrectResourceVersion", notRaw: stockBookmarks, run: plain(st.RunTestOptionalWatchBookmarksWithCorrectResourceVersion)},
+		{function: "RunTestOptionalWatchBookmarksWithCorrectResourceVersion", notRaw: stockBookmarks, run: func(ctx context.Context, t *testing.T, r suiteRun) {
+			st.RunTestOptionalWatchBookmarksWithCorrectResourceVersion(ctx, t, &bookmarked{unhurried: unhurried{r.s, t}})
+		}},
 		{function: "RunSendInitialEventsBackwardCompatibility", run: plain(st.RunSendInitialEventsBackwardCompatibility)},
 		{function: "RunWatchSemantics", options: created, run: plain(st.RunWatchSemantics)},
 		{function: "RunWatchSemanticInitialEventsExtended", options: created, run: plain(st.RunWatchSemanticInitialEventsExtended)},
