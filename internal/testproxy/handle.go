@@ -16,6 +16,7 @@ const stream = "com.atproto.sync.subscribeRepos"
 func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	method := strings.TrimPrefix(r.URL.Path, "/xrpc/")
 	f, changed := p.take(method, r.Header)
+	defer p.end(method)
 	if f.Before != nil {
 		f.Before()
 	}

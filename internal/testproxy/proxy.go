@@ -35,6 +35,8 @@ type Proxy struct {
 	mode     StreamMode
 	modes    chan struct{} // closed when mode changes
 	calls    map[string]int
+	open     map[string]int  // requests that have no answer yet
+	answered chan struct{}   // closed when one gets it
 	tokens   map[string]bool // true: revoked
 	closed   bool
 	closeErr error
@@ -47,8 +49,8 @@ func New(target string) (*Proxy, error) {
 		return nil, fmt.Errorf("target of the proxy: %w", err)
 	}
 	p := &Proxy{
-		target: u, faults: map[string]*Fault{}, calls: map[string]int{}, tokens: map[string]bool{},
-		conns: map[net.Conn]struct{}{}, changed: make(chan struct{}), modes: make(chan struct{}),
+		target: u, faults: map[string]*Fault{}, calls: map[string]int{}, open: map[string]int{}, tokens: map[string]bool{},
+		conns: map[net.Conn]struct{}{}, changed: make(chan struct{}), modes: make(chan struct{}), answered: make(chan struct{}),
 		client: &http.Client{
 			Transport:     &http.Transport{MaxIdleConnsPerHost: 32, DisableCompression: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -230,12 +232,13 @@ func relisten(addr string) (net.Listener, error) {
 	return nil, fmt.Errorf("proxy: listening again: %w", last)
 }
 
-// take counts a request and returns its fault, and a channel that is closed when
-// faults change.
+// take counts a request, until end, and returns its fault, and a channel that is closed
+// when faults change.
 func (p *Proxy) take(method string, h http.Header) (f Fault, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls[method]++
+	p.open[method]++
 	auth := h.Get("Authorization")
 	if auth != "" {
 		if p.tokens[auth] {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -250,7 +252,10 @@ func (p *devProcess) killedWhileWriting(t *testing.T) map[string]types.UID {
 			for i := 0; ; i++ {
 				obj := newInfra(fmt.Sprintf("w%d-%d", w, i), "x")
 				made, err := p.client.Infras().Create(t.Context(), obj, metav1.CreateOptions{})
-				if err != nil {
+				var status apierrors.APIStatus
+				if errors.As(err, &status) {
+					continue // not acknowledged
+				} else if err != nil {
 					return // it was killed
 				}
 				mu.Lock()

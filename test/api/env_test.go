@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -50,6 +51,14 @@ func newProxy(t *testing.T, a *account) *testproxy.Proxy {
 		}
 	})
 	return p
+}
+
+// deaf makes an AtprotoRepo whose event source never connects: once it is ready, the server
+// looks at the repository where a request needs that, and never by itself. (A stream
+// that is connected and then falls silent begins with looks at the whole repository, the
+// last of them seconds later.)
+func deaf(r *v1alpha1.AtprotoRepo) {
+	r.Spec.EventSource, r.Spec.JetstreamURL = v1alpha1.EventSourceJetstream, "ws://127.0.0.1:1"
 }
 
 // credential is server's, with the proxy as the PDS that the password may go to:
@@ -139,6 +148,25 @@ func (s *server) infra(t testing.TB, name string) *v1alpha1.Infra {
 func (s *server) change(t testing.TB, name string, edit func(*v1alpha1.Infra)) *v1alpha1.Infra {
 	t.Helper()
 	return testinfra.Change(t, s.client.Infras(), name, edit)
+}
+
+// inCache waits until what is read without the PDS shows objects: a cache is told of what
+// was written, and may be told late.
+func (s *server) inCache(t testing.TB, names ...string) {
+	t.Helper()
+	waitFor(t, "the cache", func() error {
+		l, err := s.client.Infras().List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return err
+		}
+		shown := shownIn(l)
+		for _, n := range names {
+			if _, ok := shown[n]; !ok {
+				return fmt.Errorf("it has %v, not %s", keys(shown), n)
+			}
+		}
+		return nil
+	})
 }
 
 // cached reads an Infra from the view alone.

@@ -120,6 +120,7 @@ func TestFaultsOfThePDS(t *testing.T) {
 				f.create(t, newInfra(name, "before"))
 			}
 			f.awaitRepo(t, v1alpha1.ConditionStreaming, "True")
+			f.inCache(t, faultObjects...)
 			w := f.watch(t, infras+"?watch=1&resourceVersion="+f.rv(t))
 			f.proxy.Set(c.fault)
 			f.all(t)

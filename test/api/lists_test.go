@@ -168,6 +168,7 @@ func TestFieldSelectors(t *testing.T) {
 	for _, name := range []string{"a", "ab"} {
 		e.create(t, newInfra(name, "x"))
 	}
+	e.inCache(t, "a", "ab")
 	for query, want := range map[string]int{
 		"fieldSelector=metadata.name%3Da": 1, "fieldSelector=metadata.name%3Dnone": 0, "fieldSelector=metadata.name!%3Da": 1,
 		"fieldSelector=metadata.name%3Da&resourceVersion=0": 1, "fieldSelector=metadata.name%3Da&limit=1": 1,

@@ -38,7 +38,7 @@ func exercised(t *testing.T) *env {
 		letShardsIn(t, o)
 	}
 	e := &env{server: newServerWith(t, pds.PLCURL, counting), account: a, proxy: newProxy(t, a)}
-	e.mount(t, func(r *v1alpha1.AtprotoRepo) { r.Spec.EventSource = v1alpha1.EventSourcePoll })
+	e.mount(t, deaf)
 	e.createSettled(t, newInfra("a", "by the API"))
 	e.setPhase(t, "a", v1alpha1.PhaseDeployed)
 	waitFor(t, "published status", func() error {
@@ -48,7 +48,7 @@ func exercised(t *testing.T) *env {
 		}
 		return contains(a.raw(t, "a"), "deployed")
 	})
-	e.account.put(t, "a", infraRecord("by the PDS")) // nobody tells the server
+	e.account.put(t, "a", infraRecord("by the PDS")) // the server is deaf
 	e.must(t, request{method: http.MethodPatch, path: infras + "/a", kind: mergePatch, body: `{"spec":{"description":"again"}}`})
 	e.account.put(t, "bad", record{"$type": infraCollection, "contracts": "none"})
 	e.objects(t)
@@ -61,16 +61,32 @@ func exercised(t *testing.T) *env {
 	if a := e.throughKCP(t, "*").do(t, request{method: http.MethodPost, path: collections, body: "{}"}); a.status < 400 {
 		t.Errorf("a write to all workspaces: %d", a.status)
 	}
+	e.setRepo(t, func(s *v1alpha1.AtprotoRepoSpec) { s.EventSource, s.JetstreamURL = v1alpha1.EventSourceFirehose, "" })
+	e.awaitRepo(t, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	e.create(t, newInfra("last", "by a connection of its own")) // it is told what limits are left
 	return e
 }
 
-// counted is a scrape that has the count of objects. It comes once a period, and goes
-// when another server of this process ends: the registry is the process's.
-func (e *env) counted(t *testing.T) (shown map[string]family) {
+// happened is a metric that must show that something has happened.
+type happened struct {
+	name   string
+	labels map[string]string
+}
+
+// counted is a scrape that has all of it, and the count of objects. That comes once a
+// period, and goes when another server of this process ends: the registry is the process's.
+// What a workspace has, and what an event source announces, is told a little later too.
+func (e *env) counted(t *testing.T, before map[string]family, all []happened) (shown map[string]family) {
 	t.Helper()
-	waitFor(t, "the count of objects", func() error {
+	waitFor(t, "what is counted", func() error {
 		if shown = e.scrape(t); len(shown["apiserver_resource_objects"].series) == 0 {
-			return errors.New("nothing was counted")
+			return errors.New("no objects were counted")
+		}
+		for _, c := range all {
+			name := "infra_apiserver_" + c.name
+			if was, is := before[name].sum(c.labels), shown[name].sum(c.labels); is <= was && shown[name].kind != "gauge" || is == 0 {
+				return fmt.Errorf("%s%v: %v, before %v", name, c.labels, is, was)
+			}
 		}
 		return nil
 	})
@@ -83,23 +99,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	before := newServer(t, "http://127.0.0.1:1").scrape(t)
 	e := exercised(t)
-	after := e.counted(t)
-	for _, m := range metrics.Catalog() {
-		f, ok := after[m.Name]
-		if !ok || f.kind != m.Type {
-			t.Errorf("%s: %q, want a %s", m.Name, f.kind, m.Type)
-			continue
-		}
-		for _, l := range f.labels {
-			if l != "le" && !slices.Contains(m.Labels, l) {
-				t.Errorf("%s has the label %s", m.Name, l)
-			}
-		}
-	}
-	for _, c := range []struct {
-		name   string
-		labels map[string]string
-	}{
+	after := e.counted(t, before, []happened{
 		{"pds_request_duration_seconds", map[string]string{"method": "com.atproto.repo.putRecord", "code": "200"}},
 		{"pds_request_duration_seconds", map[string]string{"method": "com.atproto.repo.putRecord", "code": "400"}}, // the swap
 		{"pds_swap_conflicts_total", map[string]string{"resource": "infras", "operation": "update"}},
@@ -122,10 +122,17 @@ func TestMetrics(t *testing.T) {
 		{"door_refusals_total", nil},
 		{"serving_certificate_expiration_timestamp_seconds", nil},
 		{"pds_write_points_left", map[string]string{"workspace": "default", "atprotorepo": repoName}},
-	} {
-		name := "infra_apiserver_" + c.name
-		if was, is := before[name].sum(c.labels), after[name].sum(c.labels); is <= was && after[name].kind != "gauge" || is == 0 {
-			t.Errorf("%s%v: %v, before %v", name, c.labels, is, was)
+	})
+	for _, m := range metrics.Catalog() {
+		f, ok := after[m.Name]
+		if !ok || f.kind != m.Type {
+			t.Errorf("%s: %q, want a %s", m.Name, f.kind, m.Type)
+			continue
+		}
+		for _, l := range f.labels {
+			if l != "le" && !slices.Contains(m.Labels, l) {
+				t.Errorf("%s has the label %s", m.Name, l)
+			}
 		}
 	}
 	checkMetricsFile(t, after)

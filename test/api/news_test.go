@@ -23,11 +23,15 @@ func TestNewsThatCannotBeFetched(t *testing.T) {
 			e := newEnv(t, onEmbedded(t))
 			e.create(t, newInfra("a", "old"))
 			e.create(t, newInfra("gone", "old"))
+			e.inCache(t, "a", "gone")
 			e.setStreams(t, v1alpha1.EventSourceFirehose, testproxy.StreamStalled)
+			// Before there is anything new: the server looks by itself at a repository whose
+			// stream has begun.
+			e.proxy.Set(testproxy.Fault{Kind: kind}, contents...)
+			e.proxy.AwaitAnswers(contents...)
 			e.account.put(t, "a", infraRecord("new"))
 			e.account.put(t, "b", infraRecord("new"))
 			e.account.remove(t, "gone")
-			e.proxy.Set(testproxy.Fault{Kind: kind}, contents...)
 			for _, path := range []string{infras + "/a", infras + "/b", infras} {
 				a := e.do(t, request{path: path})
 				if a.status != unavailable || strings.Contains(a.body, "old") {

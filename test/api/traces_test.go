@@ -22,7 +22,7 @@ func tracedEnv(t *testing.T, a *account, perMillion int) (*env, *testotlp.Collec
 	t.Helper()
 	c := newCollector(t)
 	e := &env{server: newServerWith(t, a.pds.PLCURL, traced(t, c, perMillion)), account: a, proxy: newProxy(t, headless(t, a))}
-	e.mount(t, func(r *v1alpha1.AtprotoRepo) { r.Spec.EventSource = v1alpha1.EventSourcePoll })
+	e.mount(t, deaf)
 	return e, c
 }
 
@@ -148,7 +148,7 @@ func TestTracesByThemselves(t *testing.T) {
 	e.create(t, obj)
 	e.setPhase(t, "a", v1alpha1.PhaseDeployed)
 	a.put(t, "bad", record{"$type": infraCollection, "description": "description-word", "contracts": "contracts-word"})
-	e.setRepo(t, func(s *v1alpha1.AtprotoRepoSpec) { s.EventSource = v1alpha1.EventSourceFirehose })
+	e.setRepo(t, func(s *v1alpha1.AtprotoRepoSpec) { s.EventSource, s.JetstreamURL = v1alpha1.EventSourceFirehose, "" })
 	waitFor(t, "traces of their own", func() error {
 		return contains(c.Text(), "repostore.publish", "repostore.ingest", "com.atproto.repo.putRecord")
 	})

@@ -54,7 +54,7 @@ func TestWorkspacesAreApart(t *testing.T) {
 	if a := s.do(t, request{path: infras}); a.status != http.StatusOK || len(decode[list](t, a.body).Items) != 0 {
 		t.Errorf("the default workspace: %d %s", a.status, a.body)
 	}
-	all := decode[list](t, s.must(t, request{path: "/clusters/*" + infras + "?resourceVersion=0"}).body)
+	all := decode[list](t, s.must(t, request{path: "/clusters/*" + infras}).body)
 	if len(all.Items) != 3 {
 		t.Errorf("%d objects in all workspaces", len(all.Items))
 	}
