@@ -91,7 +91,7 @@ func newSuiteEnv(t *testing.T, o suiteOptions, cached bool) *suiteEnv {
 	e.pds = newSuitePDS(t)
 	// Its repositories announce all by themselves. A barrier that didn't wait for that would
 	// compare them, which moves etcd's revision, and the suite counts those.
-	e.hub = NewHub(HubConfig{Etcd: own.Client, Prefix: suitePrefix, Replica: "suite", EventWait: time.Minute})
+	e.hub = NewHub(HubConfig{Etcd: own.Client, Prefix: suitePrefix, Replica: "suite", EventWait: time.Minute, PutTimeout: putTimeout, IntentTerm: intentTerm})
 	e.hub.failpoint = func(point string) bool {
 		f := e.point.Load()
 		return f != nil && (*f)(point)
