@@ -33,7 +33,10 @@ var slowConsumerCases = []testCase{
 	{"SlowConsumerGetsAGapAndGoesOn", func(t *testing.T, e *env) {
 		c := e.login(t, alice)
 		f, err := events.NewFirehose(events.FirehoseOptions{
-			Stream: events.Stream{URL: e.URL, Dialer: atproto.NewDialer(true), MinBackoff: time.Millisecond},
+			Stream: events.Stream{
+				URL: e.URL, Dialer: atproto.NewDialer(true), MinBackoff: time.Millisecond,
+				ReadTimeout: 5 * patience, // for as long as the handler hangs nothing is read
+			},
 		})
 		if err != nil {
 			t.Fatal(err)

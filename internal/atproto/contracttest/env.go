@@ -65,12 +65,12 @@ func (e *env) login(t *testing.T, name string) *atproto.Client {
 }
 
 func (e *env) loginOptions() atproto.LoginOptions {
-	return atproto.LoginOptions{HTTP: e.http, PLCURL: e.PLCURL, TrustPDS: e.PLCURL == ""}
+	return atproto.LoginOptions{HTTP: e.http, PLCURL: e.PLCURL, TrustPDS: e.PLCURL == "", Timeout: patience}
 }
 
 // config of a client without credentials.
 func (e *env) config(did string) atproto.Config {
-	return atproto.Config{PDS: e.URL, DID: did, HTTP: e.http, PLCURL: e.PLCURL}
+	return atproto.Config{PDS: e.URL, DID: did, HTTP: e.http, PLCURL: e.PLCURL, Timeout: patience}
 }
 
 // session opens a session by hand and gives its access token.

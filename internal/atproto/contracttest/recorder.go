@@ -9,10 +9,11 @@ import (
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/atproto/events"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 )
 
-// patience is how long a case waits for an event before it fails.
-const patience = 30 * time.Second
+// patience is how long a case waits, for an event or an answer, before it fails.
+const patience = testwait.Patience
 
 // recorder keeps the events that a handler got.
 type recorder struct {
