@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
@@ -20,6 +19,7 @@ import (
 	"socialweb.computer/infra-apiserver/internal/kcp/export"
 	"socialweb.computer/infra-apiserver/internal/testdev"
 	"socialweb.computer/infra-apiserver/internal/testkcp"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	typed "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
 )
@@ -45,13 +45,10 @@ func (s tenants) in(ws string) typed.SocialwebV1alpha1Interface {
 // eventually waits for something while the controller's time passes quickly.
 func (s tenants) eventually(what string, is func(ctx context.Context) (bool, error)) {
 	s.Helper()
-	err := wait.PollUntilContextTimeout(s.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	testwait.Until(s, what, func() error {
 		s.clock.Step(10 * time.Second)
-		return is(ctx)
+		return yes(is(s.Context()))
 	})
-	if err != nil {
-		s.Fatalf("%s: %v", what, err)
-	}
 }
 
 // web is the Infra of a workspace.
@@ -182,7 +179,7 @@ func TestWorkspaceGoes(t *testing.T) {
 	t.Cleanup(client.CloseIdle)
 	s := tenants{t, testdev.Start(t, testdev.Options{Workspaces: true}), testclock.NewFakeClock(time.Now())}
 	end := s.control(client, s.clock)
-	s.deploy("goes", 100_000)
+	s.deploy("goes", 1_000_000)
 	s.deploy("stays", 100_000_000)
 	before := s.versions("stays")
 
@@ -205,7 +202,7 @@ func TestWorkspaceGoes(t *testing.T) {
 	kcp.Invalidate("APIExportNotFound")
 	end = s.control(client, s.clock)
 	defer end()
-	s.clock.Step(100_000 * time.Second)
+	s.clock.Step(1_000_000 * time.Second)
 	s.eventually("its deadline", func(ctx context.Context) (bool, error) {
 		cc, err := s.in("goes").ComputeContracts().Get(ctx, "einfra-job-front", metav1.GetOptions{})
 		return err == nil && cc.Spec.Release, err

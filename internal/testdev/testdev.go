@@ -4,6 +4,7 @@ package testdev
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
@@ -19,6 +22,8 @@ import (
 	"socialweb.computer/infra-apiserver/internal/dev"
 	"socialweb.computer/infra-apiserver/internal/testbinary"
 	"socialweb.computer/infra-apiserver/internal/testpds"
+	"socialweb.computer/infra-apiserver/internal/testwait"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/pkg/apiserver"
 	"socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned"
 )
@@ -114,9 +119,29 @@ func Start(t testing.TB, o Options) *Dev {
 	}
 	d.connect(t)
 	if !o.PDSAway {
+		d.settle(t)
 		d.login(t)
 	}
 	return d
+}
+
+// settle waits for the AtprotoRepo and its objects: dev itself goes on without them after
+// ten seconds.
+func (d *Dev) settle(t testing.TB) {
+	t.Helper()
+	api := d.Client.SocialwebV1alpha1()
+	testwait.Until(t, "the AtprotoRepo of dev", func() error {
+		r, err := api.AtprotoRepos().Get(t.Context(), "default", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != r.Generation {
+			return fmt.Errorf("ready: %+v", ready)
+		}
+		_, err = api.Infras().List(t.Context(), metav1.ListOptions{Limit: 1})
+		return err
+	})
 }
 
 // Stop ends dev, and fails the test if it didn't end cleanly.
