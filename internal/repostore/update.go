@@ -42,18 +42,23 @@ func (u *update) run(ctx context.Context) error {
 	for i := range attempts {
 		done, err := u.once(ctx, i == 0)
 		if done == finished || err != nil {
-			if err != nil && u.committed {
-				return fmt.Errorf("%s %q: %w: %w", u.resource.Resource, u.ref.name, ErrOvertaken, err)
-			}
-			return err
+			return u.standing(err)
 		}
 		u.committed = u.committed || done == repair
 		u.hub.step("update.retry")
 		if err := u.pause(ctx, i); err != nil {
-			return err
+			return u.standing(err)
 		}
 	}
-	return u.contended(u.ref)
+	return u.standing(u.contended(u.ref))
+}
+
+// standing is err, with the word that a put of this update stands where one does.
+func (u *update) standing(err error) error {
+	if err == nil || !u.committed {
+		return err
+	}
+	return fmt.Errorf("%s %q: %w: %w", u.resource.Resource, u.ref.name, ErrOvertaken, err)
 }
 
 func (u *update) once(ctx context.Context, first bool) (outcome, error) {
