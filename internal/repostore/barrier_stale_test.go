@@ -3,6 +3,7 @@ package repostore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -13,7 +14,9 @@ import (
 	"socialweb.computer/infra-apiserver/internal/atproto"
 )
 
-// warnings keeps what a request was warned of.
+// warnings keeps what a request was warned of, each text once, as the API server's
+// recorder does: a list that the cache is too late for asks the storage, and so the
+// barrier, a second time.
 type warnings struct {
 	mu  sync.Mutex
 	all []string
@@ -22,7 +25,9 @@ type warnings struct {
 func (w *warnings) AddWarning(_, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = append(w.all, text)
+	if !slices.Contains(w.all, text) {
+		w.all = append(w.all, text)
+	}
 }
 
 // Stale reads, where its owner allows them, are answered with a warning that names

@@ -23,8 +23,6 @@ const crashChildEnv = "REPOSTORE_CRASH_CASE"
 type crashCase struct {
 	Endpoint, Prefix            string // of etcd
 	PDS, PLC, Account, Password string
-	// Term of intents; 0: the default.
-	Term time.Duration
 	// Scenario is one of crashScenarios, run on object Name.
 	Scenario, Name string
 	// Point and Nth name the step at which the process is killed; Point "" lets it
@@ -39,7 +37,7 @@ func runCrashChild(spec string) error {
 	if err := json.Unmarshal([]byte(spec), &c); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(WithWorkspace(context.Background(), "one"), time.Minute)
+	ctx, cancel := context.WithTimeout(WithWorkspace(context.Background(), "one"), patience)
 	defer cancel()
 	clk := &jumpClock{}
 	if crashScenarios[c.Scenario].late {
@@ -79,7 +77,7 @@ func (c crashCase) open(ctx context.Context, clk clock.WithTicker, name string) 
 		http.CloseIdleConnections()
 		_ = etcd.Close() // the process, or the test, is over
 	}
-	repo, err := atproto.Login(ctx, c.PDS, atproto.Credentials{Identifier: c.Account, Password: c.Password}, atproto.LoginOptions{HTTP: http, PLCURL: c.PLC})
+	repo, err := atproto.Login(ctx, c.PDS, atproto.Credentials{Identifier: c.Account, Password: c.Password}, atproto.LoginOptions{HTTP: http, PLCURL: c.PLC, Timeout: putTimeout})
 	if err != nil {
 		done()
 		return nil, nil, err
@@ -91,7 +89,7 @@ func (c crashCase) open(ctx context.Context, clk clock.WithTicker, name string) 
 	}
 	w := &world{prefix: c.Prefix, ws: "one", etcd: etcd}
 	r := &replica{world: w, name: name, hub: NewHub(HubConfig{
-		Etcd: etcd, Prefix: c.Prefix, Clock: clk, Replica: name, IntentTerm: c.Term, PutTimeout: c.Term / 2,
+		Etcd: etcd, Prefix: c.Prefix, Clock: clk, Replica: name, IntentTerm: intentTerm, PutTimeout: putTimeout,
 	})}
 	r.store = newStore(r.hub, storeConfig{
 		raw: raw, mapper: w.mapper, resource: widgetResource, resourcePrefix: testPrefix,

@@ -25,7 +25,7 @@ func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	pds := testpds.StartDev(t, testpds.Options{})
 	base := crashCase{
-		Term: 10 * time.Second, Endpoint: sharedEndpoint(t), PDS: pds.URL, PLC: pds.PLCURL,
+		Endpoint: sharedEndpoint(t), PDS: pds.URL, PLC: pds.PLCURL,
 		Account: pds.Accounts[0].Handle, Password: pds.Accounts[0].Password,
 	}
 	deaths := 0
