@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	typed "socialweb.computer/infra-apiserver/pkg/generated/clientset/versioned/typed/socialweb/v1alpha1"
@@ -96,6 +97,18 @@ func (a *admitted) state(t *testing.T) string {
 	return strings.Join(out, "\n")
 }
 
+// update calls write with the object as it is, which the publisher of its status changes
+// meanwhile, too.
+func (a *admitted) update(ctx context.Context, write func(*v1alpha1.Infra) error) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		o, err := a.infras.Get(ctx, a.one, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return write(o)
+	})
+}
+
 // verb is one way to write. A description says what the request asks for, or a phase
 // where it is of the status, or which object is deleted.
 type verb struct {
@@ -140,23 +153,21 @@ func (a *admitted) verbs() []verb {
 			return apply(ctx, a.label+"-applied", strings.Replace(d, "fine", "finer", 1))
 		}},
 		{"update", func(ctx context.Context, d string, _ v1alpha1.DeploymentPhase) error {
-			o, err := a.infras.Get(ctx, a.one, metav1.GetOptions{})
-			if err == nil {
+			return a.update(ctx, func(o *v1alpha1.Infra) error {
 				o.Spec.Description = d
-				_, err = a.infras.Update(ctx, o, metav1.UpdateOptions{})
-			}
-			return err
+				_, err := a.infras.Update(ctx, o, metav1.UpdateOptions{})
+				return err
+			})
 		}},
 		{"merge patch", patch(types.MergePatchType, `{"spec":{"description":%q}}`)},
 		{"strategic merge patch", patch(types.StrategicMergePatchType, `{"spec":{"description":%q}}`)},
 		{"JSON patch", patch(types.JSONPatchType, `[{"op":"replace","path":"/spec/description","value":%q}]`)},
 		{"update of the status", func(ctx context.Context, _ string, phase v1alpha1.DeploymentPhase) error {
-			o, err := a.infras.Get(ctx, a.one, metav1.GetOptions{})
-			if err == nil {
+			return a.update(ctx, func(o *v1alpha1.Infra) error {
 				o.Status.Phase = phase
-				_, err = a.infras.UpdateStatus(ctx, o, metav1.UpdateOptions{})
-			}
-			return err
+				_, err := a.infras.UpdateStatus(ctx, o, metav1.UpdateOptions{})
+				return err
+			})
 		}},
 		{"patch of the status", patch(types.MergePatchType, `{"status":{"phase":%q}}`, "status")},
 		{"delete", func(ctx context.Context, d string, _ v1alpha1.DeploymentPhase) error {
