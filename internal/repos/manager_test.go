@@ -69,19 +69,18 @@ func (w *world) credentials(t *testing.T, name, identifier, password string, pds
 // until polls an AtprotoRepo until ok is content.
 func (w *world) until(t *testing.T, name string, ok func(*v1alpha1.AtprotoRepo) bool) *v1alpha1.AtprotoRepo {
 	t.Helper()
-	var last *v1alpha1.AtprotoRepo
-	for range 1200 {
-		r, err := w.repos.Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
+	var r *v1alpha1.AtprotoRepo
+	eventually(t, func() string {
+		var err error
+		if r, err = w.repos.Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			return err.Error()
 		}
-		if last = r; ok(r) {
-			return r
+		if !ok(r) {
+			return fmt.Sprintf("%s stays at %+v", name, r.Status)
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("%s stays at %+v", name, last.Status)
-	return nil
+		return ""
+	})
+	return r
 }
 
 // has waits for a condition's status and reason.
