@@ -301,7 +301,13 @@ func TestNothingIsToldOfOthers(t *testing.T) {
 			if b, ok := r.body.(string); ok {
 				q.body = strings.ReplaceAll(b, "NAME", name)
 			}
-			a := s.ask(t, q)
+			var a answer
+			waitFor(t, "an answer", func() error {
+				if a = s.ask(t, q); a.later() {
+					return a.err()
+				}
+				return nil
+			})
 			return a.status, normal(strings.ReplaceAll(a.body, name, "NAME"))
 		}
 		status, text := told("theirs")

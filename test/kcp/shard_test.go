@@ -81,6 +81,9 @@ type answer struct {
 	proto  string
 	body   string
 	fault  metav1.Status // where it is one
+	// resent: the request was sent again, as the server had asked for, and what it was to do
+	// may have been done by the first.
+	resent bool
 }
 
 // sender of its requests. A path goes out as it is written.
@@ -112,7 +115,7 @@ func (s *shard) doCtx(ctx context.Context, t testing.TB, r request) answer {
 	if err != nil {
 		t.Fatalf("%s %s: %v", r.method, r.path, err)
 	}
-	return answer{a.Status, a.Header, a.Proto, string(a.Body), a.Fault}
+	return answer{status: a.Status, header: a.Header, proto: a.Proto, body: string(a.Body), fault: a.Fault}
 }
 
 // open returns the answer with its body unread.

@@ -70,8 +70,8 @@ func TestVerbs(t *testing.T) {
 		t.Errorf("record with a field of another client: %v", r)
 	}
 
-	d := decode[metav1.Status](t, w.must(t, request{method: http.MethodDelete, path: infras + "/a", body: `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`}).body)
-	if d.Status != metav1.StatusSuccess || d.Details == nil || d.Details.UID != made.UID {
+	a = w.must(t, request{method: http.MethodDelete, path: infras + "/a", body: `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`})
+	if d := decode[metav1.Status](t, a.body); a.status == http.StatusOK && (d.Status != metav1.StatusSuccess || d.Details == nil || d.Details.UID != made.UID) {
 		t.Errorf("deleted: %+v", d)
 	}
 	if r := w.record(t, "a"); r != nil {
