@@ -18,7 +18,7 @@ func TestWritesWaitForOneInFlight(t *testing.T) {
 	e := newEnv(t, onEmbedded(t))
 	e.create(t, newInfra("a", "before"))
 	arrived := make(chan struct{})
-	e.proxy.Set(testproxy.Fault{Kind: testproxy.Slow, Delay: 3 * time.Second, Times: 1, Before: func() { close(arrived) }}, "com.atproto.repo.putRecord")
+	e.proxy.Set(testproxy.Fault{Kind: testproxy.Slow, Delay: time.Second, Times: 1, Before: func() { close(arrived) }}, "com.atproto.repo.putRecord")
 	begin, asked := time.Now(), e.proxy.Calls("com.atproto.sync.getRecord")
 	var g errgroup.Group
 	for i, body := range []string{
@@ -53,7 +53,7 @@ func TestCreatesWaitForOneInFlight(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, onEmbedded(t))
 	arrived := make(chan struct{})
-	e.proxy.Set(testproxy.Fault{Kind: testproxy.Slow, Delay: 3 * time.Second, Times: 1, Before: func() { close(arrived) }}, "com.atproto.repo.putRecord")
+	e.proxy.Set(testproxy.Fault{Kind: testproxy.Slow, Delay: time.Second, Times: 1, Before: func() { close(arrived) }}, "com.atproto.repo.putRecord")
 	first := make(chan answer, 1)
 	go func() { first <- e.do(t, request{method: http.MethodPost, path: infras, body: manifest("a", "first")}) }()
 	<-arrived

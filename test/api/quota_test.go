@@ -273,7 +273,7 @@ func refusals(workspace, limit string) (n int) {
 // reads, dry runs, other workspaces and the server itself aren't held back.
 func TestQuotaOfWrites(t *testing.T) {
 	t.Parallel()
-	envs := limited(t, apiserver.QuotaOptions{WriteRate: 0.001}, "full", "wide")
+	envs := limited(t, apiserver.QuotaOptions{WriteRate: 0.0001}, "full", "wide")
 	full, wide := envs[0], envs[1]
 	was := refusals("full", "write_rate")
 	for i := range 9 { // the AtprotoRepo was the first of ten
@@ -286,7 +286,7 @@ func TestQuotaOfWrites(t *testing.T) {
 	} {
 		a := full.do(t, r)
 		if a.status != http.StatusTooManyRequests || a.failure.Reason != metav1.StatusReasonTooManyRequests || a.failure.Details == nil ||
-			a.header.Get("Retry-After") != fmt.Sprint(a.failure.Details.RetryAfterSeconds) || a.failure.Details.RetryAfterSeconds < 900 ||
+			a.header.Get("Retry-After") != fmt.Sprint(a.failure.Details.RetryAfterSeconds) || a.failure.Details.RetryAfterSeconds < 9000 ||
 			contains(a.failure.Message, "workspace full") != nil {
 			t.Errorf("%s %s: %d %s %v", r.method, r.path, a.status, a.body, a.header)
 		}

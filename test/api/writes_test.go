@@ -63,7 +63,7 @@ func TestGenerationCountsSpecChanges(t *testing.T) {
 		step("binding", 1, "", `{"spec":{"record":{"deletionPolicy":"Retain"}}}`)
 		step("the same again", 0, "", `{"spec":{"description":"y"}}`)
 
-		waitFor(t, "publishing", func() error { return contains(a.raw(t, "a"), "staged") })
+		waitFor(t, "publishing", func() error { return contains(a.raw(t, "a"), `"phase":"staged"`) }) // so are its contracts
 		value, _ := a.get(t, "a")
 		value["foreign"] = "field"
 		a.put(t, "a", value)
