@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -163,7 +164,7 @@ func ownAddress(ctx context.Context, t *testing.T) *net.TCPAddr {
 // that has little of what a cluster has; its shards are let in, and nobody is a master.
 func TestVirtualWorkspace(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	etcd, err := dev.StartEtcd(ctx, t.TempDir())
 	if err != nil {
@@ -221,7 +222,13 @@ func TestVirtualWorkspace(t *testing.T) {
 	anybody := p.client("")
 	defer anybody.CloseIdleConnections()
 	eventually(ctx, t, anybody, http.MethodGet, url+"/readyz", "", http.StatusOK)
-	if n := strings.Count(out.String(), "Ignored flags"); n != 1 || !strings.Contains(out.String(), "cache-kubeconfig") {
+	testwait.Until(t, "the flags that are ignored", func() error {
+		if said := out.String(); !strings.Contains(said, "Ignored flags") || !strings.Contains(said, "cache-kubeconfig") {
+			return errors.New("it says nothing of them")
+		}
+		return nil
+	})
+	if n := strings.Count(out.String(), "Ignored flags"); n != 1 {
 		t.Errorf("%d lines about ignored flags", n)
 	}
 }

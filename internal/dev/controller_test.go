@@ -32,6 +32,16 @@ func eventually(t *testing.T, what string, is func(ctx context.Context) (bool, e
 	})
 }
 
+// soon is eventually while a controller's clock moves a little, far from any deadline: what
+// it tries again it waits for by that clock.
+func soon(t *testing.T, clk *testclock.FakeClock, what string, is func(ctx context.Context) (bool, error)) {
+	t.Helper()
+	eventually(t, what, func(ctx context.Context) (bool, error) {
+		clk.Step(10 * time.Millisecond)
+		return is(ctx)
+	})
+}
+
 // lifecycle is one Infra on dev, with the test as the fulfiller.
 type lifecycle struct {
 	*testing.T
@@ -179,7 +189,7 @@ func TestEphemeralDeadline(t *testing.T) {
 	if _, err := l.api.EphemeralInfras().Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "request", func(context.Context) (bool, error) { return len(l.contracts()) == 1, nil })
+	soon(t, clk, "request", func(context.Context) (bool, error) { return len(l.contracts()) == 1, nil })
 	if name := l.contracts()[0].Name; name != "einfra-job-run" {
 		t.Errorf("ComputeContract %s", name)
 	}

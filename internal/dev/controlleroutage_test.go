@@ -36,11 +36,11 @@ func TestDeadlineWhilePDSIsAway(t *testing.T) {
 	if _, err := jobs.Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "request", func(context.Context) (bool, error) { return len(l.contracts()) == 1, nil })
+	soon(t, clk, "request", func(context.Context) (bool, error) { return len(l.contracts()) == 1, nil })
 	l.fulfil("einfra-job-run", `{"phase":"Requesting"}`)
 	l.fulfil("einfra-job-run", held)
 	state := func(ctx context.Context) (*v1alpha1.EphemeralInfra, error) { return jobs.Get(ctx, "job", cached) }
-	eventually(t, "Deployed", func(ctx context.Context) (bool, error) {
+	soon(t, clk, "Deployed", func(ctx context.Context) (bool, error) {
 		got, err := state(ctx)
 		return err == nil && got.Status.Phase == v1alpha1.PhaseDeployed, err
 	})
@@ -56,9 +56,9 @@ func TestDeadlineWhilePDSIsAway(t *testing.T) {
 	if ended.Status.EndReason != v1alpha1.EndedDeadline || ended.Status.Phase != v1alpha1.PhaseEnding {
 		t.Errorf("ended: %+v", ended.Status)
 	}
-	eventually(t, "release", func(context.Context) (bool, error) { return l.contracts()[0].Spec.Release, nil })
+	soon(t, clk, "release", func(context.Context) (bool, error) { return l.contracts()[0].Spec.Release, nil })
 	l.fulfil("einfra-job-run", `{"phase":"Released"}`)
-	eventually(t, "Released", func(ctx context.Context) (bool, error) {
+	soon(t, clk, "Released", func(ctx context.Context) (bool, error) {
 		got, err := state(ctx)
 		return err == nil && got.Status.Contracts[0].Phase == v1alpha1.ContractPhaseReleased, err
 	})

@@ -1,16 +1,34 @@
 package kubectlinfra
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"socialweb.computer/infra-apiserver/internal/testwait"
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
-// offered are the words that the shell offers, without their descriptions.
-func (p plugin) offered(t *testing.T, args ...string) []string {
+// offered are the words that the shell offers in time: where the server took longer there
+// may be none, and it is asked again.
+func (p plugin) offered(t *testing.T, args ...string) (out []string) {
+	t.Helper()
+	testwait.Until(t, "completion in time", func() error {
+		begin := time.Now()
+		out = p.complete(t, args...)
+		if took := time.Since(begin); took >= completionTime {
+			return fmt.Errorf("it took %s", took)
+		}
+		return nil
+	})
+	return out
+}
+
+// complete tells the words that the shell offers, without their descriptions.
+func (p plugin) complete(t *testing.T, args ...string) []string {
 	t.Helper()
 	var text strings.Builder
 	code := Run(t.Context(), append([]string{"__complete", "--kubeconfig", p.Kubeconfig}, args...), Streams{Out: &text, Err: io.Discard})

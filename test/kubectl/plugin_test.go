@@ -2,17 +2,23 @@ package kubectl
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"socialweb.computer/infra-apiserver/internal/kubectlinfra"
 	"socialweb.computer/infra-apiserver/internal/testkubectl"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 )
 
 // asPlugin makes this test's program the plugin, so that none has to be built.
 const asPlugin = "TEST_AS_KUBECTL_INFRA"
+
+// completionTime is how long the plugin looks for what it offers; then it offers nothing.
+const completionTime = 5 * time.Second
 
 // plugin runs the plugin where kubectl has called it.
 func plugin() (code int, called bool) {
@@ -71,7 +77,15 @@ func testPlugin(t *testing.T, e env) {
 	if r := k.Do(t, "", "infra", "wait", "plugged", "--for=phase=Degraded", "--timeout=0"); r.Code != 1 || r.Err != "error: condition not met for infras/plugged\n" {
 		t.Errorf("%+v", r)
 	}
-	if out := k.Run(t, "__complete", "infra", "release", "plugged", ""); !strings.HasPrefix(out, "web\tRequested\n") {
-		t.Errorf("kubectl completes the plugin's arguments with %s", out)
-	}
+	testwait.Until(t, "completion in time", func() error {
+		begin := time.Now()
+		out := k.Run(t, "__complete", "infra", "release", "plugged", "")
+		if strings.HasPrefix(out, "web\tRequested\n") {
+			return nil
+		}
+		if time.Since(begin) < completionTime {
+			t.Fatalf("kubectl completes the plugin's arguments with %s", out)
+		}
+		return errors.New("it took too long")
+	})
 }
