@@ -50,7 +50,9 @@ func (m *Manager) terminateCollection(ctx context.Context, client versioned.Inte
 	if err != nil {
 		return 0, err
 	}
-	children := slices.DeleteFunc(all, func(o metav1.Object) bool { return !c.owns(o) && (!orphan || !c.labels(o)) })
+	// What has the label alone was orphaned: here, or by a garbage collector that was done
+	// before this deletion was seen.
+	children := slices.DeleteFunc(all, func(o metav1.Object) bool { return !c.owns(o) && !c.labels(o) })
 	if len(children) == 0 {
 		return 0, m.release(ctx, client, c)
 	}
@@ -118,7 +120,10 @@ func (m *Manager) endAll(ctx context.Context, client versioned.Interface, c *col
 	return first
 }
 
-func (m *Manager) deleteChild(ctx context.Context, api collectionAPI, _ *collection, o metav1.Object) error {
+func (m *Manager) deleteChild(ctx context.Context, api collectionAPI, c *collection, o metav1.Object) error {
+	if !c.owns(o) {
+		return m.orphanChild(ctx, api, c, o)
+	}
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}

@@ -147,6 +147,25 @@ func TestOrphaningIsRemembered(t *testing.T) {
 	}
 }
 
+// A garbage collector that has orphaned the children before the deletion was seen leaves
+// their label, which goes with the collection; nothing else happens to them.
+func TestOrphanedBeforeItWasSeen(t *testing.T) {
+	c, child := aCollection("col")
+	child.OwnerReferences = child.OwnerReferences[1:]
+	m, client := ending(t, &collector{}, testclock.NewFakeClock(time.Unix(3000, 0)), c, child)
+	now, err := again(t, m, client, "col", deleted())
+	for i := 0; i < 3 && err == nil && len(now.Finalizers) > 0; i++ {
+		now, err = again(t, m, client, "col")
+	}
+	if err != nil || len(now.Finalizers) > 0 {
+		t.Fatalf("%+v, %v", now, err)
+	}
+	o, err := client.SocialwebV1alpha1().Infras().Get(t.Context(), "child", metav1.GetOptions{})
+	if err != nil || o.DeletionTimestamp != nil || len(o.OwnerReferences) != 1 || o.Labels[v1alpha1.LabelCollection] != "" || o.Labels["l"] != "v" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
 // A deletion waits for the children, says for which, and takes every finalizer away
 // that nobody else may: foregroundDeletion too.
 func TestChildrenAreWaitedFor(t *testing.T) {
