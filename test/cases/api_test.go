@@ -1,6 +1,8 @@
 package cases
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"socialweb.computer/infra-apiserver/internal/testhttp"
+	"socialweb.computer/infra-apiserver/internal/testwait"
 )
 
 // Every verb that discovery names is served, and none that it doesn't
@@ -103,24 +106,34 @@ func TestOtherForms(t *testing.T) {
 // (kubernetes-retired/service-catalog#1576, antrea-io/antrea#323).
 func TestOpenAPI(t *testing.T) {
 	e := start(t)
-	var v3 struct{ Paths map[string]any }
-	e.do(t, "GET", "/openapi/v3", "").decode(t, &v3)
-	if v3.Paths["apis/socialweb.computer/v1alpha1"] == nil {
-		t.Errorf("paths of version 3: %v", v3.Paths)
-	}
+	const ours = "computer.socialweb."
 	type schema struct {
 		Description string
 		Properties  map[string]struct{ Description string }
 	}
+	var v3 struct{ Paths map[string]any }
+	var v2 struct{ Definitions map[string]schema }
+	// An aggregator fetches both in the background, long after the server is there.
+	testwait.Until(t, "OpenAPI", func() error {
+		e.do(t, "GET", "/openapi/v3", "").decode(t, &v3)
+		if v3.Paths["apis/socialweb.computer/v1alpha1"] == nil {
+			return fmt.Errorf("paths of version 3: %v", v3.Paths)
+		}
+		e.do(t, "GET", "/openapi/v2", "").decode(t, &v2)
+		for name := range v2.Definitions {
+			if strings.HasPrefix(name, ours) {
+				return nil
+			}
+		}
+		return errors.New("version 2 has none of our schemas")
+	})
 	var doc struct {
 		Components struct{ Schemas map[string]schema }
 	}
 	e.do(t, "GET", "/openapi/v3/apis/socialweb.computer/v1alpha1", "").decode(t, &doc)
-	var v2 struct{ Definitions map[string]schema }
-	e.do(t, "GET", "/openapi/v2", "").decode(t, &v2)
 	found := 0
 	for name, s := range doc.Components.Schemas {
-		if !strings.HasPrefix(name, "computer.socialweb.") {
+		if !strings.HasPrefix(name, ours) {
 			continue
 		}
 		found++

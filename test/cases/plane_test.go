@@ -36,6 +36,7 @@ func planeServer() *server {
 		for _, r := range plane.Replicas {
 			r.Kill(t)
 		}
+		plane.Available(t, false) // or what is told below could be of before
 		for _, r := range plane.Replicas {
 			r.Start(t)
 		}

@@ -71,8 +71,9 @@ func TestQuota(t *testing.T) {
 	ns := harness.Name(t)
 	k.Run(t, "create", "namespace", ns)
 	t.Cleanup(func() { k.Do(t, "", "delete", "namespace", ns, "--wait=false") })
-	k.Run(t, "create", "quota", "q", "-n", ns, "--hard=count/infras.socialweb.computer=0,configmaps=1")
+	k.Run(t, "create", "quota", "q", "-n", ns, "--hard=count/infras.socialweb.computer=0,configmaps=1,secrets=0")
 	k.Run(t, "wait", "quota/q", "-n", ns, "--for=jsonpath={.status.hard.configmaps}=1", "--timeout=3m")
+	plane.QuotaInForce(t, ns)
 	plane.Infra(t)
 	k.Run(t, "create", "configmap", "one", "-n", ns)
 	if err := k.Fails(t, "", "create", "configmap", "two", "-n", ns); !strings.Contains(err, "exceeded quota") {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -112,13 +113,17 @@ func withToken(token string) *rest.Config {
 	return c
 }
 
-// accountToken is one of the service account that every namespace has.
-func accountToken(t *testing.T) string {
+// accountToken is one of the service account that every namespace has: a controller makes
+// it.
+func accountToken(t *testing.T) (token string) {
 	t.Helper()
-	request, err := plane.Admin().Core.CoreV1().ServiceAccounts("default").
-		CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return request.Status.Token
+	harness.Eventually(t, func(ctx context.Context) error {
+		request, err := plane.Admin().Core.CoreV1().ServiceAccounts("default").
+			CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		if err == nil {
+			token = request.Status.Token
+		}
+		return err
+	})
+	return token
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"socialweb.computer/infra-apiserver/internal/atproto"
@@ -26,7 +29,8 @@ type Family struct {
 	// Ref refers to the owner.
 	Ref metav1.OwnerReference
 
-	plane *Plane
+	plane            *Plane
+	child, configMap types.UID
 }
 
 // holder is a finalizer that keeps a dependent.
@@ -38,7 +42,33 @@ func (p *Plane) Family(t testing.TB) *Family {
 	f := p.FamilyNamed(Name(t))
 	f.NewOwner(t)
 	f.NewDependents(t, f.Ref)
+	if p.ControllerManager != nil {
+		f.collectorKnows(t)
+	}
 	return f
+}
+
+// collectorKnows waits until the garbage collector has seen both dependents. It has a watch
+// for each resource: a deletion of the owner that comes before one of them is carried out
+// without that one, by a collector that is as it should be.
+func (f *Family) collectorKnows(t testing.TB) {
+	t.Helper()
+	p := f.plane
+	c := rest.CopyConfig(p.Config())
+	c.Host = "https://" + p.net.addr(controllerManagerHost, controllerManagerPort)
+	query := url.Values{"uid": {string(f.child), string(f.configMap)}}
+	Eventually(t, func(ctx context.Context) error {
+		graph, err := get(ctx, c, "/debug/controllers/garbage-collector-controller/graph?"+query.Encode())
+		if err != nil {
+			return err
+		}
+		for _, uid := range query["uid"] {
+			if !strings.Contains(graph, uid) {
+				return fmt.Errorf("the collector has not seen %s: %s", uid, graph)
+			}
+		}
+		return nil
+	})
 }
 
 // FamilyNamed is one of which nothing has been made.
@@ -75,10 +105,12 @@ func (f *Family) NewInfra(t testing.TB, ref metav1.OwnerReference) {
 	t.Helper()
 	child := NewInfra(f.Child())
 	child.OwnerReferences = []metav1.OwnerReference{ref}
-	if _, err := f.Infras().Create(t.Context(), child, metav1.CreateOptions{}); err != nil {
+	child, err := f.Infras().Create(t.Context(), child, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(Explain(err))
 	}
-	t.Cleanup(func() { f.plane.RemoveInfra(t, child.Name) })
+	f.child = child.UID
+	t.Cleanup(func() { f.plane.RemoveInfra(t, f.Child()) })
 }
 
 // NewDependents makes both dependents, of any owner.
@@ -86,9 +118,11 @@ func (f *Family) NewDependents(t testing.TB, ref metav1.OwnerReference) {
 	t.Helper()
 	f.NewInfra(t, ref)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: f.Name, OwnerReferences: []metav1.OwnerReference{ref}}}
-	if _, err := f.ConfigMaps().Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
+	cm, err := f.ConfigMaps().Create(t.Context(), cm, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
+	f.configMap = cm.UID
 	t.Cleanup(func() {
 		err := f.ConfigMaps().Delete(context.WithoutCancel(t.Context()), f.Name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -3,6 +3,7 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -23,18 +24,24 @@ const (
 	replicaHost, replicaPort                     = 20, 8443
 )
 
-// newNetwork picks one on which nothing listens.
-func newNetwork() (network, error) {
+// newNetwork picks one that nobody has claimed, and claims it, by a UDP port, until the
+// claim is closed.
+func newNetwork() (network, io.Closer, error) {
 	for range 100 {
 		n := network{byte(64 + rand.IntN(63)), byte(rand.IntN(256))}
-		l, err := net.Listen("tcp4", n.addr(apiServerHost, apiServerPort))
+		address := n.addr(apiServerHost, apiServerPort)
+		claim, err := net.ListenPacket("udp4", address)
 		if err != nil {
 			continue
 		}
-		_ = l.Close()
-		return n, nil
+		l, err := net.Listen("tcp4", address)
+		if err != nil { // a server of another kind
+			_ = claim.Close()
+			continue
+		}
+		return n, claim, l.Close()
 	}
-	return network{}, errors.New("no loopback network is free")
+	return network{}, nil, errors.New("no loopback network is free")
 }
 
 func (n network) cidr() string { return fmt.Sprintf("127.%d.%d.0/24", n.a, n.b) }

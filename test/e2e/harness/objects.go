@@ -76,16 +76,11 @@ func Poll(ctx context.Context, ask func(context.Context) error) error {
 	return eventually(ctx, ask)
 }
 
-// Available waits until the APIService's condition Available is as wanted.
+// Available waits until the APIService's condition Available is as wanted, and where it is
+// to be, until requests through the aggregator come to us and discovery has our kinds.
 func (p *Plane) Available(t testing.TB, want bool) {
 	t.Helper()
-	Eventually(t, func(ctx context.Context) error {
-		got, message, err := p.available(ctx)
-		if err == nil && got != want {
-			err = fmt.Errorf("APIService %s: Available is %t: %s", APIServiceName, got, message)
-		}
-		return err
-	})
+	Eventually(t, func(ctx context.Context) error { return p.availableIs(ctx, want) })
 }
 
 // Explain is an error with what the server said about its causes: what comes from

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -41,6 +42,7 @@ type Plane struct {
 	dir        string
 	root       string // of the module
 	net        network
+	claim      io.Closer // of net; nil: there is none yet
 	pki        *pki
 	admin      Pair
 	frontProxy Pair // kube-apiserver's, for calls to us
@@ -131,7 +133,7 @@ func (p *Plane) prepare() error {
 			return err
 		}
 	}
-	if p.net, err = newNetwork(); err != nil {
+	if p.net, p.claim, err = newNetwork(); err != nil {
 		return err
 	}
 	if p.pki, err = newPKI(); err != nil {
@@ -243,6 +245,9 @@ func (p *Plane) Stop() error {
 	}
 	if p.PDS != nil {
 		p.PDS.Stop()
+	}
+	if p.claim != nil {
+		errs = append(errs, p.claim.Close())
 	}
 	http.DefaultClient.CloseIdleConnections()
 	return errors.Join(errs...)

@@ -6,18 +6,25 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"text/template"
 	"time"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"socialweb.computer/infra-apiserver/internal/testhttp"
+	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 )
 
 // ServerName is what the replicas' certificate is for: the aggregator asks for it,
@@ -59,7 +66,7 @@ func (p *Plane) account(ctx context.Context) error {
 }
 
 // register makes Service, EndpointSlice and APIService, and waits until the
-// aggregator finds it available.
+// aggregator serves it.
 func (p *Plane) register(ctx context.Context) error {
 	manifest, err := p.service()
 	if err != nil {
@@ -69,13 +76,54 @@ func (p *Plane) register(ctx context.Context) error {
 		return err
 	}
 	p.slice.setWanted(true)
-	return eventually(ctx, func(ctx context.Context) error {
-		available, message, err := p.available(ctx)
-		if err == nil && !available {
-			err = fmt.Errorf("APIService %s is not available: %s", APIServiceName, message)
-		}
+	return eventually(ctx, func(ctx context.Context) error { return p.availableIs(ctx, true) })
+}
+
+// availableIs says whether the APIService's condition Available is as wanted, and where it
+// is, whether everything in kube-apiserver has followed it.
+func (p *Plane) availableIs(ctx context.Context, want bool) error {
+	got, message, err := p.available(ctx)
+	if err == nil && got != want {
+		err = fmt.Errorf("APIService %s: Available is %t: %s", APIServiceName, got, message)
+	}
+	if err != nil || !want {
 		return err
+	}
+	return p.served(ctx)
+}
+
+// served says whether the aggregator passes requests on to us, and whether the cluster's
+// discovery has our kinds as we have them: both learn of the condition later than who
+// reads it, each by itself.
+func (p *Plane) served(ctx context.Context) error {
+	client, err := rest.HTTPClientFor(p.Config())
+	if err != nil {
+		return err
+	}
+	if err := getOK(ctx, client, p.URL()+"/apis/"+v1alpha1.SchemeGroupVersion.String()); err != nil {
+		return err
+	}
+	a, err := (&testhttp.Client{HTTP: client, Server: p.URL()}).Do(ctx, testhttp.Request{
+		Method: http.MethodGet, Path: "/apis", Header: testhttp.Headers("Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
 	})
+	if err == nil {
+		err = a.Want(http.StatusOK)
+	}
+	if err != nil {
+		return fmt.Errorf("discovery: %w", err)
+	}
+	var all apidiscoveryv2.APIGroupDiscoveryList
+	if err := testhttp.Unmarshal(a.Body, &all); err != nil {
+		return fmt.Errorf("discovery: %w", err)
+	}
+	for _, g := range all.Items {
+		for _, v := range g.Versions {
+			if g.Name == v1alpha1.GroupName && v.Version == v1alpha1.SchemeGroupVersion.Version && v.Freshness == apidiscoveryv2.DiscoveryFreshnessCurrent {
+				return nil
+			}
+		}
+	}
+	return errors.New("discovery has not our group as it is")
 }
 
 // available reads the APIService's condition Available.

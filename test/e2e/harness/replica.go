@@ -180,10 +180,12 @@ func (r *Replica) leave() {
 	r.plane.ready(r, false, nil)
 }
 
-// unreadyAfter is how many probes in a row have to fail, and probeTimeout how long one
-// may take: as the Deployment has it.
+// unreadyAfter is how many probes in a row have to fail, over how long a time, and
+// probeTimeout how long one may take: as the Deployment has it, whose probes are 3 s
+// apart. etcd may well be slow for a while on a busy machine.
 const (
 	unreadyAfter = 3
+	unreadyOver  = (unreadyAfter - 1) * 3 * time.Second
 	probeTimeout = 5 * time.Second
 )
 
@@ -192,6 +194,7 @@ const (
 func (r *Replica) watchReadiness(ctx context.Context) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
+	var first time.Time // of those that failed
 	for failed := 0; ; {
 		select {
 		case <-ctx.Done():
@@ -199,16 +202,13 @@ func (r *Replica) watchReadiness(ctx context.Context) {
 		case <-tick.C:
 		}
 		up, err := r.probed(ctx)
-		switch {
-		case !up:
-			failed = unreadyAfter
-		case err == nil:
+		if err == nil && up {
 			failed = 0
-		default:
-			failed++
+		} else if failed++; failed == 1 {
+			first = time.Now()
 		}
 		r.mu.Lock()
-		if !r.ending && ctx.Err() == nil && (failed == 0 || failed >= unreadyAfter) {
+		if out := !up || failed >= unreadyAfter && time.Since(first) >= unreadyOver; !r.ending && ctx.Err() == nil && (failed == 0 || out) {
 			r.plane.ready(r, failed == 0, err)
 		}
 		r.mu.Unlock()

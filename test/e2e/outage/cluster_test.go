@@ -95,8 +95,9 @@ func quotaWorks(t *testing.T) {
 	t.Helper()
 	ns := namespaceWithContent(t)
 	k := plane.Kubectl(t)
-	k.Run(t, "create", "quota", "q", "--hard=pods=5,count/configmaps=2", "-n", ns, "--request-timeout=60s")
+	k.Run(t, "create", "quota", "q", "--hard=pods=5,count/configmaps=2,secrets=0", "-n", ns, "--request-timeout=60s")
 	k.Run(t, "wait", "--for=jsonpath={.status.used.count/configmaps}=1", "quota/q", "-n", ns, "--timeout=3m")
+	plane.QuotaInForce(t, ns)
 	k.Run(t, "create", "configmap", "second", "-n", ns)
 	if said := k.Fails(t, "", "create", "configmap", "third", "-n", ns); !strings.Contains(said, "exceeded quota") {
 		t.Errorf("over the quota: %s", said)
