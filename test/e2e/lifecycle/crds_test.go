@@ -44,6 +44,7 @@ func TestHiddenCRDs(t *testing.T) {
 	k := plane.Kubectl(t)
 	k.RunIn(t, fmt.Sprintf(crd, "gadgets", group, "Gadget")+fmt.Sprintf(crd, "widgets", group, "Widget"), "apply", "-f", "-")
 	k.Run(t, "wait", "--timeout=3m", "--for=condition=Established", "crd/gadgets."+group, "crd/widgets."+group)
+	k.Run(t, "wait", "--timeout=3m", "--for=create", "apiservice/"+apiService) // by kube-apiserver, a moment later
 	k.Run(t, "wait", "--timeout=3m", "--for=condition=Available", "apiservice/"+apiService)
 
 	g := plane.Guest(t, harness.GuestOptions{

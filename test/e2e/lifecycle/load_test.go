@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"socialweb.computer/infra-apiserver/internal/atproto"
 	"socialweb.computer/infra-apiserver/internal/testhttp"
 )
 
@@ -32,6 +33,7 @@ type load struct {
 	crossed  int // writes that met a GOAWAY on the wire: kube-apiserver can't send them again
 	took     []time.Duration
 	expired  map[string]int // how often a watch of a resource was told 410
+	late     bool           // one was told so after the server's patience with etcd
 	ended    int            // how often one was ended
 	seen     map[int]map[string]bool
 }
@@ -102,7 +104,7 @@ func (l *load) do(ctx context.Context, method, path, body string) {
 	}
 	// A request that has begun is not cut off by the end of the load.
 	a, err := l.client.Do(context.WithoutCancel(ctx), r)
-	if a.Status >= http.StatusInternalServerError && strings.Contains(string(a.Body), "PDS unavailable") {
+	if a.Status >= http.StatusInternalServerError && tooSlow(string(a.Body)) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.pds++
@@ -121,6 +123,13 @@ func (l *load) do(ctx context.Context, method, path, body string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.took = append(l.took, time.Since(begin))
+}
+
+// tooSlow says whether it was the PDS that a refusal tells of: it couldn't be asked, or
+// didn't say in its time what became of a write.
+func tooSlow(body string) bool {
+	return strings.Contains(body, atproto.ErrUnavailable.Error()) ||
+		strings.Contains(body, atproto.ErrUnknownOutcome.Error()) && strings.Contains(body, context.DeadlineExceeded.Error())
 }
 
 func (l *load) fail(ctx context.Context, text string) {

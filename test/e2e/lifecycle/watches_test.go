@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,38 +39,47 @@ func (l *load) watch(ctx context.Context, i int) {
 				l.saw(i, o.GetName())
 			}
 		}
-		w, end, err := reopen(ctx, objects, rv)
+		w, begin, end, err := reopen(ctx, objects, rv)
 		if err != nil {
 			l.fail(ctx, fmt.Sprintf("watch %d, of %s, doesn't go on: %s", i, watched(i), err))
 			return
 		}
-		rv = l.follow(w, i, rv)
+		rv = l.follow(w, i, rv, begin)
 		end()
 	}
 }
 
-// reopen goes on with a watch, which end ends. It may be refused for a moment, but
-// not for longer than a start may take.
-func reopen(ctx context.Context, objects dynamic.ResourceInterface, rv string) (w watch.Interface, end func(), err error) {
+// reopen goes on with a watch, which was asked for at begin and which end ends. It may be
+// refused for a moment, but not for longer than a start may take.
+func reopen(ctx context.Context, objects dynamic.ResourceInterface, rv string) (w watch.Interface, begin time.Time, end func(), err error) {
 	ctx, end = context.WithCancel(ctx)
 	err = harness.Poll(ctx, func(deadline context.Context) error {
 		defer context.AfterFunc(deadline, end)()
+		begin = time.Now()
 		w, err = objects.Watch(ctx, metav1.ListOptions{ResourceVersion: rv, AllowWatchBookmarks: true})
 		return err
 	})
 	if err != nil {
 		end()
 	}
-	return w, end, err
+	return w, begin, end, err
 }
 
+// patience is how long the server lets a watch wait for what etcd knows of the past, before
+// it tells it 410 (repostore's historyBounds).
+const patience = time.Second
+
 // follow reads the i-th watch to its end, and returns where to go on; "": list first.
-func (l *load) follow(w watch.Interface, i int, rv string) string {
+func (l *load) follow(w watch.Interface, i int, rv string, begin time.Time) string {
 	defer w.Stop()
 	for e := range w.ResultChan() {
 		if e.Type == watch.Error {
 			if err := apierrors.FromObject(e.Object); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-				l.count(func() { l.expired[watched(i)]++ })
+				late := time.Since(begin) >= patience
+				l.count(func() {
+					l.expired[watched(i)]++
+					l.late = l.late || late
+				})
 				return ""
 			}
 			continue

@@ -27,10 +27,13 @@ rules:
 `
 
 func TestMain(m *testing.M) {
-	// Spans are exported soon after they end, by all processes.
-	if err := os.Setenv("OTEL_BSP_SCHEDULE_DELAY", "200"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	// Spans are exported soon after they end, by all processes, and none is dropped while
+	// the collector is slow.
+	for name, value := range map[string]string{"OTEL_BSP_SCHEDULE_DELAY": "200", "OTEL_BSP_MAX_QUEUE_SIZE": "100000"} {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	var err error
 	if collector, err = testotlp.Start(); err != nil {
