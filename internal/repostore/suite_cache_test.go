@@ -39,6 +39,8 @@ func (e *suiteEnv) newDelegator(t *testing.T) *cacher.CacheDelegator {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
+	made := c.Now()
+	c.made.Store(&made)
 	await(t, "the cache to be ready", func() (bool, error) { return d.ReadinessCheck() == nil, nil })
 	return d
 }

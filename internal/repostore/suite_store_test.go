@@ -89,11 +89,27 @@ func (s suiteStore) Delete(ctx context.Context, key string, out runtime.Object, 
 }
 
 func (s suiteStore) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	defer s.reads(ctx, opts.ResourceVersion)()
 	return s.Interface.Get(s.in(ctx, key), key, opts, out)
 }
 
 func (s suiteStore) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	defer s.reads(ctx, opts.ResourceVersion)()
 	return s.Interface.GetList(s.in(ctx, key), key, opts, list)
+}
+
+// reads tells the Cacher's clock, until done, of a read of a version that etcd hasn't.
+func (s suiteStore) reads(ctx context.Context, version string) (done func()) {
+	rev, err := storage.APIObjectVersioner{}.ParseResourceVersion(version)
+	if s.env.delegator == nil || err != nil || rev == 0 {
+		return func() {}
+	}
+	resp, err := s.env.hub.etcd.Get(ctx, version)
+	if err != nil || rev <= uint64(resp.Header.Revision) {
+		return func() {}
+	}
+	s.env.clock.future.Add(1)
+	return func() { s.env.clock.future.Add(-1) }
 }
 
 func (s suiteStore) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, pre *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
