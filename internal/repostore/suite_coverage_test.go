@@ -130,6 +130,10 @@ check on. The objects are example Pods whose spec is a record: a namespace is a
 workspace with an account of its own, and every call is made in its workspace, so
 that barriers run.
 
+What a case gives some seconds of the real clock, for a bookmark, a read that the
+Cacher has to catch up for, or an account that has to be made, is waited for on a busy
+machine: %[1]ssuite_clock_test.go%[1]s and %[1]ssuite_unhurried_test.go%[1]s say how. What it asserts stays.
+
 Run them with %[1]sgo test ./internal/repostore -run TestStorageSuite%[1]s. A function that
 upstream adds fails %[1]sTestStorageSuiteIsCovered%[1]s until it is covered. This file is
 written by %[1]s%[4]s=1 go test ./internal/repostore -run TestStorageSuiteDoc%[1]s.
