@@ -73,10 +73,10 @@ type happened struct {
 	labels map[string]string
 }
 
-// counted is a scrape that has all of it, and the count of objects. That comes once a
+// scraped is a scrape that has all of it, and the count of objects. That comes once a
 // period, and goes when another server of this process ends: the registry is the process's.
 // What a workspace has, and what an event source announces, is told a little later too.
-func (e *env) counted(t *testing.T, before map[string]family, all []happened) (shown map[string]family) {
+func (e *env) scraped(t *testing.T, before map[string]family, all []happened) (shown map[string]family) {
 	t.Helper()
 	waitFor(t, "what is counted", func() error {
 		if shown = e.scrape(t); len(shown["apiserver_resource_objects"].series) == 0 {
@@ -99,7 +99,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	before := newServer(t, "http://127.0.0.1:1").scrape(t)
 	e := exercised(t)
-	after := e.counted(t, before, []happened{
+	after := e.scraped(t, before, []happened{
 		{"pds_request_duration_seconds", map[string]string{"method": "com.atproto.repo.putRecord", "code": "200"}},
 		{"pds_request_duration_seconds", map[string]string{"method": "com.atproto.repo.putRecord", "code": "400"}}, // the swap
 		{"pds_swap_conflicts_total", map[string]string{"resource": "infras", "operation": "update"}},

@@ -81,19 +81,9 @@ func TestDeploymentInAFullWorkspace(t *testing.T) {
 	e.credential(t, ws, repoName, a.DID, a.Password)
 	e.mount(t)
 	user := s.asUser(t, ws)
-	// counted waits until the workspace is seen to be full: what the server itself makes, and
-	// a status, are counted once etcd tells of them.
-	counted := func(what string, r request) {
-		waitFor(t, what, func() error {
-			if a := user.do(t, dryRun(r)); a.status != http.StatusForbidden {
-				return fmt.Errorf("%d %s", a.status, a.body)
-			}
-			return nil
-		})
-	}
 	e.create(t, newInfra("other", "x"))
 	e.create(t, newInfra("web", "x"))
-	counted("three objects", request{method: http.MethodPost, path: infras, body: manifest("more", "x")})
+	user.counted(t, "three objects", request{method: http.MethodPost, path: infras, body: manifest("more", "x")})
 	e.change(t, "web", func(i *v1alpha1.Infra) { i.Spec.Contracts[0].State = v1alpha1.ContractRequested })
 
 	web := e.inPhase(t, "web", v1alpha1.ContractPhaseRequesting, v1alpha1.ReasonQuotaExceeded)
@@ -133,7 +123,7 @@ func TestDeploymentInAFullWorkspace(t *testing.T) {
 	}
 	patch := func(body string) answer { return user.do(t, update(body)) }
 	const label = `{"metadata":{"labels":{"a":"b"}}}`
-	counted("the status", update(label))
+	user.counted(t, "the status", update(label))
 	refusedBy(t, "a label", patch(label), "bytes", ws)
 	if a := patch(`{"metadata":{"finalizers":null}}`); a.status != http.StatusOK {
 		t.Errorf("its finalizer's end: %d %s", a.status, a.body)

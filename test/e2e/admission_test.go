@@ -10,12 +10,11 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
 )
 
-// denial is the CEL of what is denied: a request that asks for it (see admitted).
+// denial is the CEL of a policy that denies what asks for it (see admitted).
 const denial = `request.operation == "DELETE" ? oldObject.spec.description != "denied" :
 	request.?subResource.orValue("") == "status" ? object.status.phase != "Degraded" : object.spec.description != "denied"`
 
@@ -24,42 +23,10 @@ const denial = `request.operation == "DELETE" ? oldObject.spec.description != "d
 func TestAdmissionPolicyIsCalled(t *testing.T) {
 	t.Parallel()
 	a := newAdmitted(t)
-	policies := plane.Admin().Core.AdmissionregistrationV1()
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: a.label},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionregistrationv1.Fail),
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				ObjectSelector: a.selector(),
-				ResourceRules:  []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: everything()}},
-			},
-			Validations: []admissionregistrationv1.Validation{{Expression: denial, Message: "the policy " + a.label + " says no"}},
-		},
-	}
-	if _, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: a.label},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        a.label,
-			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}
-	if _, err := policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		if err := policies.ValidatingAdmissionPolicyBindings().Delete(ctx, a.label, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-		if err := policies.ValidatingAdmissionPolicies().Delete(ctx, a.label, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	message := "the policy " + a.label + " says no"
+	plane.Deny(t, harness.Policy{Name: a.label, Selector: a.selector(), Rule: everything(), Allows: denial, Message: message})
 	a.inForce(t, "says no")
-	a.deniesEveryVerb(t, "the policy "+a.label+" says no")
+	a.deniesEveryVerb(t, message)
 }
 
 // everything is every operation on Infras and their status.

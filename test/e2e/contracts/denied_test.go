@@ -6,13 +6,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"socialweb.computer/infra-apiserver/pkg/apis/socialweb/v1alpha1"
 	"socialweb.computer/infra-apiserver/test/e2e/harness"
@@ -72,46 +70,15 @@ func TestPolicyDeniesContract(t *testing.T) {
 func denyContractsOf(t *testing.T, infra, words string) (end func()) {
 	t.Helper()
 	labels := map[string]string{v1alpha1.LabelKind: "Infra", v1alpha1.LabelName: infra}
-	api := plane.Admin().Core.AdmissionregistrationV1()
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: infra},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionregistrationv1.Fail),
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				ObjectSelector: &metav1.LabelSelector{MatchLabels: labels},
-				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule: admissionregistrationv1.Rule{
-						APIGroups: []string{v1alpha1.SchemeGroupVersion.Group}, APIVersions: []string{"v1alpha1"}, Resources: []string{"computecontracts"},
-					},
-				}}},
+	end = plane.Deny(t, harness.Policy{
+		Name: infra, Selector: &metav1.LabelSelector{MatchLabels: labels}, Allows: "false", Message: words,
+		Rule: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{v1alpha1.SchemeGroupVersion.Group}, APIVersions: []string{"v1alpha1"}, Resources: []string{"computecontracts"},
 			},
-			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: words}},
 		},
-	}
-	if _, err := api.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := api.ValidatingAdmissionPolicies().Delete(context.WithoutCancel(t.Context()), infra, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
 	})
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: infra},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: infra, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}
-	if _, err := api.ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	end = sync.OnceFunc(func() {
-		if err := api.ValidatingAdmissionPolicyBindings().Delete(context.WithoutCancel(t.Context()), infra, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(end)
 	try := &v1alpha1.ComputeContract{ObjectMeta: metav1.ObjectMeta{Name: infra + "-try", Labels: labels}}
 	for _, r := range plane.Replicas {
 		contracts := harness.NewClients(t, r.Direct(plane.Config())).Infra.SocialwebV1alpha1().ComputeContracts()
