@@ -18,22 +18,12 @@ func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const requested = maxConns + 100
-		var dialed, served atomic.Int64
+		var served atomic.Int64
 		answer := make(chan struct{})
-		l := pipes{make(chan net.Conn), make(chan struct{})}
-		s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		client, dialed := piped(t, func(http.ResponseWriter, *http.Request) {
 			served.Add(1)
 			<-answer
-		})}
-		go func() { _ = s.Serve(l) }()
-		defer func() { _ = s.Close() }()
-		transport := NewTransport(true)
-		defer transport.CloseIdleConnections()
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			dialed.Add(1)
-			return l.dial(ctx)
-		}
-		client := &http.Client{Transport: transport}
+		})
 		var requests errgroup.Group
 		for range requested {
 			requests.Go(func() error {
@@ -62,26 +52,33 @@ func TestConnectionsAreBounded(t *testing.T) {
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var dialed atomic.Int64
-		l := pipes{make(chan net.Conn), make(chan struct{})}
-		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		client, dialed := piped(t, func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, http.StatusBadRequest, xrpcError("RepoNotFound", ""))
-		})}
-		go func() { _ = s.Serve(l) }()
-		defer func() { _ = s.Close() }()
-		transport := NewTransport(true)
-		defer transport.CloseIdleConnections()
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			dialed.Add(1)
-			return l.dial(ctx)
-		}
-		c, err := NewClient(Config{PDS: "http://pds.example", DID: testDID, HTTP: &http.Client{Transport: transport}, Keys: noKeys{}})
+		})
+		c, err := NewClient(Config{PDS: "http://pds.example", DID: testDID, HTTP: client, Keys: noKeys{}})
 		require.NoError(t, err)
 		for range 20 {
 			require.ErrorIs(t, get(c), ErrRepoNotFound)
 		}
 		require.EqualValues(t, 1, dialed.Load())
 	})
+}
+
+// piped is a client on our transport whose connections all go to a handler in the same
+// bubble; dialed counts them.
+func piped(t *testing.T, handler http.HandlerFunc) (client *http.Client, dialed *atomic.Int64) {
+	t.Helper()
+	l, dialed := pipes{make(chan net.Conn), make(chan struct{})}, &atomic.Int64{}
+	s := &http.Server{Handler: handler}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	transport := NewTransport(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		dialed.Add(1)
+		return l.dial(ctx)
+	}
+	return &http.Client{Transport: transport}, dialed
 }
 
 // pipes is a listener whose connections are within the process.
