@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,11 +120,16 @@ func newInfra(name, description string) *v1alpha1.Infra { return testinfra.New(n
 // create makes an Infra through the API.
 func (s *server) create(t testing.TB, infra *v1alpha1.Infra) *v1alpha1.Infra {
 	t.Helper()
-	out, err := s.client.Infras().Create(t.Context(), infra, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create %s: %v", infra.Name, err)
+	a, resent := s.send(t, request{method: http.MethodPost, path: infras, body: infra})
+	switch {
+	case resent && a.status == http.StatusConflict && a.failure.Reason == metav1.StatusReasonAlreadyExists:
+		return s.infra(t, infra.Name)
+	case a.err != nil || a.status != http.StatusCreated:
+		t.Fatalf("create %s: %d %s %v", infra.Name, a.status, a.body, a.err)
 	}
-	return out
+	out := decode[v1alpha1.Infra](t, a.body)
+	out.TypeMeta = metav1.TypeMeta{} // as client-go has it
+	return &out
 }
 
 // createSettled makes an Infra and waits until nothing of it changes by itself.
